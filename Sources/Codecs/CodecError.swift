@@ -35,9 +35,15 @@ extension CodecError {
 }
 
 extension CodecError {
+    /// Returns the error for an invalid structure.
+    static func broken(_ text: String) -> CodecError { .corrupt(text, isTruncated: false) }
+
+    /// Returns the error for a file that ends before its structure does.
+    static func cut(_ text: String) -> CodecError { .corrupt(text, isTruncated: true) }
+
+    static let cutHeader = CodecError.cut("the data ends inside the header")
     /// The error for data that is valid, and ends before the image does.
-    static let cutImage = CodecError.corrupt(
-        "the data ends before the image does", isTruncated: true)
+    static let cutImage = CodecError.cut("the data ends before the image does")
 
     static func tooLargeAnimation(_ animation: TransformedAnimation) -> CodecError {
         .limitExceeded("the animation would have more than \(ByteCount(animation.mostBytes))")
@@ -58,7 +64,7 @@ extension CodecError {
     /// of a part is not the end of the file.
     func inPart(_ name: String, _ index: Int, of count: Int) -> CodecError {
         guard case .corrupt(let text, _) = self else { return self }
-        return .corrupt("\(name) \(index + 1) of \(count): \(text)", isTruncated: false)
+        return .broken("\(name) \(index + 1) of \(count): \(text)")
     }
 }
 

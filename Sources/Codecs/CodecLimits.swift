@@ -1,7 +1,7 @@
 /// Limits on the resources of one image. All are checked before memory is allocated for it.
 package struct CodecLimits: Hashable, Sendable {
     /// Width × height.
-    package var maximumPixels = 100_000_000
+    package var maximumPixels: Int
     /// Scans of a JPEG. Encoders write about ten. Each costs a pass over all blocks, so a small
     /// file with thousands of empty scans could occupy a core for minutes.
     package var maximumScans = 100
@@ -15,7 +15,7 @@ package struct CodecLimits: Hashable, Sendable {
     package var maximumLibraryBytes = 2 << 30
 
     /// Processor time for one image, from decoding its first byte to encoding its last.
-    package var maximumTime: Duration = .seconds(30)
+    package var maximumTime: Duration
 
     /// The maximum number of marker segments before a JPEG's first scan, or of chunks in a PNG.
     /// Each is recorded in memory before any budget is checked.
@@ -28,9 +28,7 @@ package struct CodecLimits: Hashable, Sendable {
     /// frames of 1920×1080.
     static let frameBytesPerPixel = 12
 
-    package init() {}
-
-    package init(maximumPixels: Int, maximumTime: Duration = .seconds(30)) {
+    package init(maximumPixels: Int = 100_000_000, maximumTime: Duration = .seconds(30)) {
         self.maximumPixels = maximumPixels
         self.maximumTime = maximumTime
     }

@@ -14,10 +14,17 @@ package final class ImageBytes: @unchecked Sendable {
         self.count = count
     }
 
-    /// Concatenates copies of the pieces; nil if memory runs out.
-    init?(joining pieces: [ImagePiece], of source: UnsafeRawBufferPointer) {
-        let total = pieces.reduce(0) { $0 + $1.count }
-        guard let start = malloc(max(total, 1)) else { return nil }
+    /// Concatenates copies of the pieces. `purpose` continues the error `no memory for`.
+    ///
+    /// - Throws: `outOfMemory`.
+    init(
+        joining pieces: [ImagePiece], of source: UnsafeRawBufferPointer,
+        for purpose: String = "the output"
+    ) throws(CodecError) {
+        let total = pieces.byteCount
+        guard let start = malloc(max(total, 1)) else {
+            throw .outOfMemory("no memory for \(purpose)")
+        }
         var offset = 0
         for piece in pieces {
             let target = UnsafeMutableRawBufferPointer(start: start + offset, count: piece.count)
@@ -31,19 +38,7 @@ package final class ImageBytes: @unchecked Sendable {
         count = total
     }
 
-    /// Allocates memory for ``fill(_:)``; nil if memory runs out.
-    init?(uninitialised count: Int) {
-        guard let start = malloc(max(count, 1)) else { return nil }
-        self.start = start
-        self.count = count
-    }
-
     deinit { free(start) }
-
-    /// - Precondition: called once, by the creator, before the object is shared.
-    func fill(_ body: (UnsafeMutableRawBufferPointer) -> Void) {
-        body(UnsafeMutableRawBufferPointer(start: start, count: count))
-    }
 
     /// - Precondition: the pointer is not used after `body` returns.
     package func withUnsafeBytes<Result: ~Copyable, Failure: Error>(
@@ -94,7 +89,50 @@ extension [ImagePiece] {
     }
 }
 
+extension [ImagePiece] {
+    /// A range of the source without these parts, which are in order and do not overlap. Each is
+    /// replaced by bytes, if there are any.
+    init(
+        source range: Range<Int>, without parts: [Range<Int>],
+        _ replacement: (Int) -> [UInt8] = { _ in [] }
+    ) {
+        self = []
+        var offset = range.lowerBound
+        for (index, part) in parts.enumerated() {
+            append(source: offset..<part.lowerBound)
+            let bytes = replacement(index)
+            if !bytes.isEmpty { append(.made(bytes)) }
+            offset = part.upperBound
+        }
+        append(source: offset..<range.upperBound)
+    }
+}
+
+/// Calls a C function that writes a message of at most this many bytes.
+func withMessage<Status>(
+    _ bytes: Int32, _ body: (UnsafeMutablePointer<CChar>) -> Status
+) -> (status: Status, text: String) {
+    withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(bytes)) { message in
+        message.initialize(repeating: 0)
+        guard let start = message.baseAddress else { preconditionFailure("no message") }
+        let status = body(start)
+        return (status, String(cString: start))
+    }
+}
+
 extension UnsafeRawBufferPointer {
+    /// The bytes as C functions take them.
+    ///
+    /// - Throws: `notAnImage` for none.
+    var start: UnsafePointer<UInt8> {
+        get throws(CodecError) {
+            guard let start = baseAddress?.assumingMemoryBound(to: UInt8.self) else {
+                throw .notAnImage("no bytes")
+            }
+            return start
+        }
+    }
+
     func bigEndian16(at offset: Int) -> Int { Int(self[offset]) << 8 | Int(self[offset + 1]) }
 
     func bigEndian32(at offset: Int) -> Int {

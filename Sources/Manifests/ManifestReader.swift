@@ -1,3 +1,4 @@
+import Glibc
 package import PrefetchModel
 import URLParsing
 
@@ -17,28 +18,64 @@ import URLParsing
 /// A bad line is an entry with a problem; its text is an excerpt, see ``LineExcerpt``. Gzip, also
 /// with several members, is recognised by its first two bytes in every source. Memory is limited
 /// for every source.
-package struct ManifestReader: EntryReading {
-    private let reading: LineReading
+///
+/// `@unchecked Sendable`: `EntryReading` promises that one thread at a time calls it.
+package final class ManifestReader: EntryReading, @unchecked Sendable {
+    private let options: ManifestOptions
+    private let buffer: LineBuffer
+    private let entries: EntryAppender
+    /// Nil until the beginning of the source has shown it.
+    private var lines: (any LineFormat)?
+    /// The number of the present line.
+    private var line = 0
+    /// Whether the beginning of the present line was taken, because it is long.
+    private var isInLongLine = false
+    /// Whether the format has taken the end.
+    private var isFinished = false
+    private var failure: ManifestError?
+    /// An error during ``recognise()`` that isn't thrown yet.
+    private var readError: ManifestError?
+    private var source: ByteSource { buffer.source }
 
     /// The format; nil until it is known.
-    package var format: ManifestFormat? { reading.formatName }
+    package private(set) var format: ManifestFormat?
     /// Whether the source is a regular file, which has an end.
-    package var isRegularFile: Bool { reading.isRegularFile }
+    package var isRegularFile: Bool { source.isRegularFile }
     /// Whether the source is compressed; false before it is known.
-    package var isCompressed: Bool { reading.isCompressed }
+    package var isCompressed: Bool { source.isCompressed }
     /// The size of a regular file at opening, compressed or not; nil for other sources.
-    package var sizeInBytes: Int? { reading.sizeInBytes }
+    package var sizeInBytes: Int? { source.sizeInBytes }
+    /// The unusual forms of the lines so far: the text, without the manifest's name, and the
+    /// remedy.
+    package var notes: [(text: String, remedy: String)] {
+        (lines as? TextFormat)?.oddLines.notes ?? []
+    }
+    /// The entries of other shards so far.
+    package var otherShards: Int { entries.otherShards }
+    package var gap: ListGap? { entries.gap }
+    /// The sitemaps of an index so far, with ``ManifestOptions/followsIndexes``.
+    package var sitemaps: [ListedSitemap] { (lines as? SitemapFormat)?.sitemaps ?? [] }
+    /// The pages of a sitemap so far that are no entries, without ``ManifestOptions/readsPages``.
+    package var skippedPages: Int { (lines as? SitemapFormat)?.skippedPages ?? 0 }
+
+    private init(_ source: ByteSource, _ options: ManifestOptions) throws(ManifestError) {
+        self.options = options
+        buffer = LineBuffer(source, options)
+        entries = EntryAppender(
+            try ManifestReader.parser(options), manifest: source.name, options: options)
+        if options.format != .auto { use(options.format) }
+        // Other sources may have no data yet.
+        if isRegularFile { try recognise() }
+    }
 
     /// Opens a manifest; `-` is standard input.
     ///
     /// - Throws: ``ManifestError`` if the file can't be opened, is a directory or isn't a list, or
     ///   if the base URL is invalid.
-    package init(path: String, options: ManifestOptions = ManifestOptions()) throws(ManifestError) {
-        reading = LineReading(
-            try ByteSource(path: path, readBytes: options.readBytes),
-            try ManifestReader.parser(options), options: options)
-        // Other sources may have no data yet.
-        if isRegularFile { try reading.recognise() }
+    package convenience init(
+        path: String, options: ManifestOptions = ManifestOptions()
+    ) throws(ManifestError) {
+        try self.init(ByteSource(path: path, readBytes: options.readBytes), options)
     }
 
     /// Reads from an open descriptor, which the caller closes after the reader's last use.
@@ -47,51 +84,31 @@ package struct ManifestReader: EntryReading {
     ///
     /// - Throws: ``ManifestError`` if the descriptor is a directory or not open, a regular file
     ///   isn't a list, or the base URL is invalid.
-    package init(
+    package convenience init(
         descriptor: Int32, name: String, options: ManifestOptions = ManifestOptions()
     ) throws(ManifestError) {
         let source = try ByteSource(
             descriptor: descriptor, name: name, closesDescriptor: false,
             readBytes: options.readBytes)
-        reading = LineReading(
-            source, try ManifestReader.parser(options), options: options)
-        if isRegularFile { try reading.recognise() }
+        try self.init(source, options)
     }
 
     /// Reads lines in memory, such as a command's arguments; `name` replaces the path in batches
     /// and errors.
     ///
     /// - Throws: ``ManifestError`` if the base URL is invalid.
-    package init(
+    package convenience init(
         lines: [String], name: String, options: ManifestOptions = ManifestOptions()
     ) throws(ManifestError) {
         // A line end inside a line would split it.
         let text = lines.map { $0.replacing("\n", with: " ") + "\n" }.joined()
         var options = options
         options.format = .text
-        reading = LineReading(
-            ByteSource(Array(text.utf8), name: name, readBytes: options.readBytes),
-            try ManifestReader.parser(options), options: options)
+        try self.init(
+            ByteSource(Array(text.utf8), name: name, readBytes: options.readBytes), options)
     }
 
-    /// The unusual forms of the lines so far: the text, without the manifest's name, and the
-    /// remedy.
-    package var notes: [(text: String, remedy: String)] { reading.oddLines.notes }
-
-    /// The entries of other shards so far.
-    package var otherShards: Int { reading.otherShards }
-
-    package var gap: ListGap? { reading.gap }
-
-    /// The sitemaps of an index so far, with ``ManifestOptions/followsIndexes``.
-    package var sitemaps: [ListedSitemap] { reading.sitemaps }
-
-    /// The pages of a sitemap so far that are no entries, without ``ManifestOptions/readsPages``.
-    package var skippedPages: Int { reading.skippedPages }
-
-    private static func parser(
-        _ options: ManifestOptions
-    ) throws(ManifestError) -> URLParser {
+    private static func parser(_ options: ManifestOptions) throws(ManifestError) -> URLParser {
         do {
             return try URLParser(baseURL: options.baseURL)
         } catch {
@@ -101,12 +118,144 @@ package struct ManifestReader: EntryReading {
         }
     }
 
+    private func use(_ name: ManifestFormat) {
+        format = name
+        let path = source.name
+        lines =
+            switch name {
+            case .auto, .text: TextFormat()
+            case .csv: TableFormat(name: path, usesTabs: false, options: options)
+            case .tsv: TableFormat(name: path, usesTabs: true, options: options)
+            case .jsonl: JSONLinesFormat(options: options)
+            case .sitemap: SitemapFormat(name: path, options: options)
+            }
+    }
+
     /// Returns the next entries; nil at the end.
     ///
     /// - Throws: ``ManifestError``, after all entries before the error, and then at every call: the
     ///   source can't be read, its gzip data is damaged or incomplete, its text is UTF-16, or it
     ///   isn't a list.
-    package mutating func nextBatch() throws(ManifestError) -> EntryBatch? {
-        try reading.nextBatch()
+    package func nextBatch() throws(ManifestError) -> EntryBatch? {
+        let lines = try recognise()
+        do {
+            try collect(lines)
+        } catch {
+            var failure = failure(error)
+            failure.line = [.inflate, .read].contains(failure.operation) ? line : nil
+            self.failure = failure
+            if entries.isEmpty { throw failure }
+        }
+        return entries.isEmpty ? nil : entries.take()
+    }
+
+    private func failure(_ error: any Error) -> ManifestError {
+        if let error = error as? ManifestError { return error }
+        let missing = error as? URLParsingError
+        return ManifestError(
+            path: source.name, operation: .parse, message: missing?.message ?? "\(error)",
+            hint: missing?.hint)
+    }
+
+    /// Finds the format, before the first line is parsed. Reads at least one line, and more if that
+    /// takes no waiting.
+    ///
+    /// - Throws: ``ManifestError`` if it is another kind of file, also at every later call.
+    @discardableResult
+    private func recognise() throws(ManifestError) -> any LineFormat {
+        if let failure { throw failure }
+        if let lines { return lines }
+        let wanted = min(ForeignContent.headBytes, options.maximumLineBytes)
+        while !buffer.hasEnded, readError == nil, buffer.unread.count < wanted,
+            source.isReady || !hasContentLine
+        {
+            do {
+                try readOn()
+            } catch {
+                // The bytes before the error may be the start of a list.
+                readError = error
+            }
+        }
+        let head = UnsafeRawBufferPointer(rebasing: buffer.unread.prefix(wanted))
+        switch FormatDetection.content(of: head, name: source.name, options.columns) {
+        case .list(let name): use(name)
+        case .other(let name, let hint):
+            let error = ManifestError(
+                path: source.name, operation: .recognise,
+                message: "looks like \(name), not a list", hint: hint)
+            failure = error
+            throw error
+        }
+        return try recognise()
+    }
+
+    /// Whether a whole line was read that is neither blank nor a comment.
+    private var hasContentLine: Bool {
+        guard let last = buffer.unread.lastIndex(of: 0x0A) else { return false }
+        let lines = UnsafeRawBufferPointer(rebasing: buffer.unread[..<last])
+            .assumingMemoryBound(to: UInt8.self)
+        return lines.split(separator: 0x0A).contains { !$0.isBlankOrComment }
+    }
+
+    /// Adds entries until the batch is full or the source would block or has ended.
+    private func collect(_ format: any LineFormat) throws {
+        while !entries.isFull, !isFinished {
+            if let end = buffer.nextLineEnd() {
+                try take(buffer.unread[...end], endsLine: true, format)
+                buffer.discard(through: end)
+            } else if buffer.unread.count > options.maximumLineBytes {
+                try take(buffer.unread, endsLine: false, format)
+                buffer.discardAll()
+            } else if buffer.hasEnded {
+                if !buffer.unread.isEmpty {
+                    try take(buffer.unread, endsLine: true, format)
+                    buffer.discardAll()
+                }
+                isFinished = true
+                try format.finish(entries)
+            } else {
+                // The batch is delivered before the next read waits.
+                if !entries.isEmpty, !source.isReady { return }
+                try readOn()
+            }
+        }
+    }
+
+    private func readOn() throws(ManifestError) {
+        if let readError { throw readError }
+        try buffer.readOn()
+    }
+
+    /// Takes a line with its line feed, or the next piece of a long one.
+    private func take(
+        _ unparsed: UnsafeRawBufferPointer.SubSequence, endsLine: Bool, _ format: any LineFormat
+    ) throws {
+        let isContinued = isInLongLine
+        isInLongLine = !endsLine
+        if !isContinued { line += 1 }
+        if isContinued, !format.takesPieces { return }
+        var bytes = UnsafeRawBufferPointer(rebasing: unparsed).assumingMemoryBound(to: UInt8.self)
+        let textCount = bytes.count - (bytes.last == 0x0A ? 1 : 0)
+        let isLong = isContinued || textCount > options.maximumLineBytes
+        if isLong, !format.takesPieces {
+            bytes = UnsafeBufferPointer(rebasing: bytes[..<options.maximumLineBytes])
+        }
+        if line == 1, !isContinued, !format.readsByteOrderMark {
+            bytes = try withoutByteOrderMark(bytes)
+        }
+        try format.take(ListLine(number: line, bytes: bytes, isLong: isLong), to: entries)
+    }
+
+    private func withoutByteOrderMark(
+        _ bytes: UnsafeBufferPointer<UInt8>
+    ) throws(ManifestError) -> UnsafeBufferPointer<UInt8> {
+        if bytes.starts(with: [0xFF, 0xFE]) || bytes.starts(with: [0xFE, 0xFF]) {
+            throw ManifestError(
+                path: source.name, operation: .decode,
+                message: "UTF-16 is not supported; manifests must be UTF-8",
+                hint: "convert it with iconv -f UTF-16 -t UTF-8")
+        }
+        guard bytes.starts(with: [0xEF, 0xBB, 0xBF]) else { return bytes }
+        return UnsafeBufferPointer(rebasing: bytes.dropFirst(3))
     }
 }

@@ -74,8 +74,7 @@ struct CodecBench {
                 var (decoding, encoding) = (Duration.seconds(1 << 40), Duration.seconds(1 << 40))
                 var (output, format) = (source, header.format)
                 for _ in 0..<rounds {
-                    let entry = try ImageProcessor.process(
-                        bytes, header: header, recipes: [recipe])
+                    let entry = try ImageProcessor.process(bytes, header: header, recipes: [recipe])
                     guard let image = try entry.results.first?.get() else { continue }
                     decoding = min(decoding, image.decodeDuration)
                     encoding = min(encoding, image.encodeDuration)

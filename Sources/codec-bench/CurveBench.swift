@@ -147,8 +147,7 @@ struct CurveBench {
             }
             var limits = cavif_limits(maximum_pixels: 1 << 28, maximum_frames: 1, interruption: nil)
             var rows: UnsafeMutablePointer<UInt8>?
-            let status = cavif_decode(
-                file.start, file.count, &limits, &header, &rows, &message)
+            let status = cavif_decode(file.start, file.count, &limits, &header, &rows, &message)
             guard status == CAVIF_OK, let rows else { return nil }
             return (Bytes(rows, 0), 1, stride + 1)
         }

@@ -14,9 +14,7 @@ final class LimitBench: Sendable {
     private let failures = Atomic(0)
 
     /// `contents` reads a file by its path.
-    init(
-        _ paths: [String], quality: Int, contents: @escaping @Sendable (String) -> [UInt8]
-    ) {
+    init(_ paths: [String], quality: Int, contents: @escaping @Sendable (String) -> [UInt8]) {
         self.paths = paths
         self.contents = contents
         recipe = Recipe(quality: quality)

@@ -15,7 +15,7 @@ struct EntryExtrasReadingTests {
     func batch(
         _ bytes: some Sequence<UInt8>, _ options: ManifestOptions = ManifestOptions()
     ) throws -> EntryBatch {
-        var reader = try ManifestReader(path: folder.file("list", bytes), options: options)
+        let reader = try ManifestReader(path: folder.file("list", bytes), options: options)
         return try #require(try reader.nextBatch())
     }
 
@@ -246,7 +246,7 @@ struct EntryExtrasReadingTests {
         let value = String(repeating: "v", count: 10_000)
         let text = (1...100).map { "http://a.b/\($0) attr.a=\(value)\n" }.joined()
         let options = ManifestOptions(maximumBatchBytes: 100_000)
-        var reader = try ManifestReader(path: folder.file("list", text.utf8), options: options)
+        let reader = try ManifestReader(path: folder.file("list", text.utf8), options: options)
         var sizes: [Int] = []
         while let batch = try reader.nextBatch() { sizes.append(batch.records.count) }
         #expect(sizes == [Int](repeating: 10, count: 10))

@@ -13,7 +13,7 @@ struct EntrySelectionTests {
     }
 
     private func read(_ text: String, _ options: ManifestOptions) throws -> [ReadEntry] {
-        var reader = try ManifestReader(
+        let reader = try ManifestReader(
             path: folder.file("list", Array(text.utf8)), options: options)
         let (entries, error) = reader.readAll()
         #expect(error == nil)

@@ -32,7 +32,7 @@ struct HostDefaultsTests {
         var changed = options
         changed.hostDefaults = defaults
         func extras(_ options: ManifestOptions) throws -> [EntryExtras?] {
-            var reader = try ManifestReader(
+            let reader = try ManifestReader(
                 lines: list.split(separator: "\n").map(String.init), name: "l", options: options)
             let batch = try #require(try reader.nextBatch())
             #expect(batch.problems.isEmpty)

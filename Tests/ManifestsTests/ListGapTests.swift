@@ -63,7 +63,7 @@ struct ListGapTests {
         options.followsIndexes = true
         let folder = try TemporaryFolder()
         let path = try folder.file("list", sample.text.utf8)
-        var reader = try ManifestReader(path: path, options: options)
+        let reader = try ManifestReader(path: path, options: options)
         while try reader.nextBatch() != nil {}
         #expect(reader.gap?.place == sample.gap.map { "\(path):\($0)" }, "\(sample)")
     }

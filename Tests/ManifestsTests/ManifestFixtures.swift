@@ -51,7 +51,7 @@ extension TemporaryFolder {
         columns: ColumnRules = ColumnRules(),
         readsPages: Bool = false, maximumLineBytes: Int = 64 << 10, readBytes: Int = 128 << 10
     ) throws -> (entries: [ReadEntry], error: ManifestError?) {
-        var reader = try ManifestReader(
+        let reader = try ManifestReader(
             path: file("list", text),
             options: ManifestOptions(
                 format: format, columns: columns, readsPages: readsPages, keepsColumns: true,
@@ -77,7 +77,7 @@ extension EntryExtras {
 
 extension ManifestReader {
     /// All entries, and the error that ended the reading.
-    mutating func readAll() -> (entries: [ReadEntry], error: ManifestError?) {
+    func readAll() -> (entries: [ReadEntry], error: ManifestError?) {
         var entries: [ReadEntry] = []
         do throws(ManifestError) {
             while let batch = try nextBatch() { entries += batch.entries }

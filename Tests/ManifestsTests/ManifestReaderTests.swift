@@ -15,7 +15,7 @@ struct ManifestReaderTests {
     func read(
         _ bytes: [UInt8], _ options: ManifestOptions = ManifestOptions()
     ) throws -> (entries: [ReadEntry], error: ManifestError?) {
-        var reader = try ManifestReader(path: folder.file("list", bytes), options: options)
+        let reader = try ManifestReader(path: folder.file("list", bytes), options: options)
         #expect(reader.isRegularFile)
         return reader.readAll()
     }
@@ -230,7 +230,7 @@ struct ManifestGzipTests {
     }
 
     func read(_ bytes: [UInt8]) throws -> (entries: [ReadEntry], error: ManifestError?) {
-        var reader = try ManifestReader(
+        let reader = try ManifestReader(
             path: folder.file("list", bytes), options: ManifestOptions(readBytes: 64))
         let result = reader.readAll()
         if let error = result.error {
@@ -273,7 +273,7 @@ struct ManifestGzipTests {
         let member = gzipped([UInt8](repeating: UInt8(ascii: "a"), count: 1 << 20))
         for _ in 0..<100 { bomb += member }
         bomb += gzipped(Array("\nhttp://a.b/2".utf8))
-        var reader = try ManifestReader(path: folder.file("bomb", bomb))
+        let reader = try ManifestReader(path: folder.file("bomb", bomb))
         let result = reader.readAll()
         #expect(result.error == nil)
         #expect(result.entries.map(\.line) == [1, 2])
@@ -287,7 +287,7 @@ struct ManifestPipeTests {
     @Test(arguments: [1, 3, 65536], [false, true])
     func deliversLinesAsTheyArrive(readBytes: Int, isPacked: Bool) throws {
         let pipe = Pipe()
-        var reader = try ManifestReader(
+        let reader = try ManifestReader(
             descriptor: pipe.reading, name: "-", options: ManifestOptions(readBytes: readBytes))
         #expect(!reader.isRegularFile)
         func encoded(_ text: String) -> [UInt8] {
@@ -317,7 +317,7 @@ struct ManifestPipeTests {
     /// lines.
     @Test func returnsCompleteLinesBeforeAPartialOne() throws {
         let pipe = Pipe()
-        var reader = try ManifestReader(descriptor: pipe.reading, name: "-")
+        let reader = try ManifestReader(descriptor: pipe.reading, name: "-")
         pipe.write("http://a.b/1\nhttp://a")
         #expect(try reader.nextBatch()?.entries == [ReadEntry(1, "http://a.b/1")])
         pipe.write(".b/2\n")
@@ -335,7 +335,7 @@ struct ManifestPipeTests {
             pipe.closeWriting()
         }
         writer.start()
-        var reader = try ManifestReader(descriptor: pipe.reading, name: "-")
+        let reader = try ManifestReader(descriptor: pipe.reading, name: "-")
         let result = reader.readAll()
         #expect(result.error == nil)
         #expect(result.entries.map(\.line) == [1, 2])

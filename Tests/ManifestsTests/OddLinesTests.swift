@@ -6,7 +6,7 @@ import Testing
 @Suite(.timeLimit(.minutes(1)))
 struct OddLinesTests {
     private static func notes(_ lines: [String]) throws -> [String] {
-        var reader = try ManifestReader(lines: lines, name: "list.txt")
+        let reader = try ManifestReader(lines: lines, name: "list.txt")
         while try reader.nextBatch() != nil {}
         return reader.notes.map(\.text)
     }
@@ -81,7 +81,7 @@ struct OddLinesTests {
 
     @Test func aHeaderIsNamed() throws {
         for header in ["url", "URL", "image_url"] {
-            var reader = try ManifestReader(
+            let reader = try ManifestReader(
                 lines: [header, "https://example.org/a.jpg"], name: "list.txt")
             let batch = try #require(try reader.nextBatch())
             #expect(

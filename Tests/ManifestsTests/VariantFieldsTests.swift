@@ -34,7 +34,7 @@ struct VariantFieldsTests {
 
     private func entry(_ fields: String, _ variants: VariantSet?) throws -> ReadEntry {
         let options = ManifestOptions(variants: variants)
-        var reader = try ManifestReader(
+        let reader = try ManifestReader(
             path: folder.file("list", "http://a.b/ \(fields)\n".utf8), options: options)
         let entries = try #require(try reader.nextBatch()).entries
         #expect(entries.count == 1)

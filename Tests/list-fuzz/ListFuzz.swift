@@ -72,7 +72,7 @@ private enum ListInvariants {
     ) -> (entries: [Entry], error: String) {
         var entries: [Entry] = []
         do throws(ManifestError) {
-            var reader = try ManifestReader(path: path, options: options)
+            let reader = try ManifestReader(path: path, options: options)
             while let batch = try reader.nextBatch() {
                 entries += batch.records.map { record in
                     precondition(record.line > 0, "lines begin with 1")

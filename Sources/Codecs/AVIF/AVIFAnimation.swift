@@ -18,9 +18,7 @@
             _ interruption: Interruption,
             _ body: (borrowing Raster, FrameControl) throws(CodecError) -> Void
         ) throws(CodecError) {
-            guard let start = source.baseAddress?.assumingMemoryBound(to: UInt8.self) else {
-                throw .cut("no bytes")
-            }
+            let start = try source.start
             var (limits, header, reader) = (
                 libraryLimits(interruption), container, OpaquePointer?.none
             )

@@ -28,12 +28,7 @@
 
         /// The versions of libavif and its dav1d as loaded; empty if they cannot be loaded.
         static var versions: [Substring] {
-            withUnsafeTemporaryAllocation(of: CChar.self, capacity: 64) { text in
-                text.initialize(repeating: 0)
-                guard let start = text.baseAddress else { return [] }
-                cavif_library_versions(start)
-                return String(cString: start).split(separator: " ")
-            }
+            withMessage(64) { cavif_library_versions($0) }.text.split(separator: " ")
         }
 
         private static var version: String { String(versions.first ?? "") }
@@ -46,12 +41,10 @@
         static func container(
             of source: UnsafeRawBufferPointer
         ) throws(CodecError) -> cavif_header {
+            let start = try source.start
             var header = cavif_header()
             try check(of: source) { message in
-                guard let start = source.baseAddress?.assumingMemoryBound(to: UInt8.self) else {
-                    return CAVIF_TRUNCATED
-                }
-                return cavif_read_header(
+                cavif_read_header(
                     start, source.count, UInt32(CodecLimits.maximumPieces), &header, message)
             }
             return header
@@ -64,14 +57,7 @@
             of source: UnsafeRawBufferPointer? = nil, _ interruption: Interruption? = nil,
             _ body: (UnsafeMutablePointer<CChar>) -> cavif_status
         ) throws(CodecError) {
-            let (status, text) = withUnsafeTemporaryAllocation(
-                of: CChar.self, capacity: Int(CAVIF_MESSAGE_BYTES)
-            ) { message in
-                message.initialize(repeating: 0)
-                guard let start = message.baseAddress else { return (CAVIF_OUT_OF_MEMORY, "") }
-                let status = body(start)
-                return (status, String(cString: start))
-            }
+            let (status, text) = withMessage(CAVIF_MESSAGE_BYTES, body)
             switch status {
             case CAVIF_OK: return
             case CAVIF_TRUNCATED: throw .cutImage
@@ -98,9 +84,7 @@
         let header: ImageHeader
         private let limits: CodecLimits
         let container: cavif_header
-        private let note = WarningNote()
-
-        var warning: ImageWarning? { note.warning }
+        let note = WarningNote()
 
         init(
             _ source: UnsafeRawBufferPointer, header: ImageHeader, limits: CodecLimits
@@ -138,8 +122,7 @@
             var header = ImageHeader(
                 format: .avif, widthInPixels: Int(container.width),
                 heightInPixels: Int(container.height), bitDepth: container.depth > 8 ? 16 : 8,
-                isProgressiveOrInterlaced: false, orientation: Int(container.orientation),
-                channels: container.has_alpha ? 4 : 3, coefficientBytes: 0,
+                orientation: Int(container.orientation), channels: container.has_alpha ? 4 : 3,
                 sourceBytes: source.count)
             header.isAnimated = container.frames > 1
             header.frames = max(Int(container.frames), 1)
@@ -241,14 +224,10 @@
             into rows: UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>?,
             _ interruption: Interruption
         ) throws(CodecError) {
-            var libraryLimits = libraryLimits(interruption)
-            var container = container
+            var (libraryLimits, container) = (libraryLimits(interruption), container)
+            let start = try source.start
             try LibAVIF.check(of: source, interruption) { message in
-                guard let start = source.baseAddress?.assumingMemoryBound(to: UInt8.self) else {
-                    return CAVIF_TRUNCATED
-                }
-                return cavif_decode(
-                    start, source.count, &libraryLimits, &container, rows, message)
+                cavif_decode(start, source.count, &libraryLimits, &container, rows, message)
             }
         }
 
@@ -264,7 +243,6 @@
         /// stays. The profile stays too, as part of the picture's description. If all metadata is
         /// kept, only malformed EXIF and XMP is overwritten.
         private func stripped(_ stripping: Recipe.Stripping) -> [ImagePiece] {
-            var pieces: [ImagePiece] = [.source(0..<source.count)]
             var replaced: [(range: Range<Int>, bytes: [UInt8])] = []
             var malformed: [String] = []
             for kind in [CAVIF_EXIF, CAVIF_XMP] {
@@ -278,17 +256,11 @@
             }
             replaced.sort { $0.range.lowerBound < $1.range.lowerBound }
             guard replaced.count < 2 || replaced[0].range.upperBound <= replaced[1].range.lowerBound
-            else { return pieces }
+            else { return [.source(0..<source.count)] }
             note.noteMalformed(malformed, "item")
-            var offset = 0
-            pieces = []
-            for part in replaced {
-                pieces.append(source: offset..<part.range.lowerBound)
-                pieces.append(.made(part.bytes))
-                offset = part.range.upperBound
+            return Array(source: 0..<source.count, without: replaced.map(\.range)) {
+                replaced[$0].bytes
             }
-            pieces.append(source: offset..<source.count)
-            return pieces
         }
 
         /// Whether EXIF has no whole directory, or XMP is not UTF-8.

@@ -3,8 +3,7 @@ internal import PrefetchModel
 
 extension QualityCurve {
     /// aom's quantizer, 63…0, at speed 9.
-    static let aom = QualityCurve(
-        values: [63, 51, 42, 37, 34, 32, 29, 26, 25, 22, 18, 13, 7, 3, 0])
+    static let aom = QualityCurve(values: [63, 51, 42, 37, 34, 32, 29, 26, 25, 22, 18, 13, 7, 3, 0])
 }
 
 #if AVIF
@@ -14,7 +13,7 @@ extension QualityCurve {
         static let avif = ImageEncoder(
             // libavif's default decoding limit (`avif.h`, `AVIF_DEFAULT_IMAGE_DIMENSION_LIMIT`).
             // The format itself has 65,536 (AV1, section 5.5.1).
-            sideLimit: SideLimit("an AVIF", 32768), curve: .aom,
+            sideLimit: SideLimit(subject: "an AVIF", pixels: 32768), curve: .aom,
             // Measured with aom 3.6 and libavif 0.11 as the growth of the process: some 30 bytes a
             // pixel, and frames with wide borders.
             workingMemory: { basis in
@@ -30,9 +29,7 @@ extension QualityCurve {
         static func encoded(
             _ raster: consuming Raster, exif: [UInt8]?, by recipe: Recipe,
             _ interruption: Interruption
-        ) throws(CodecError) -> ProcessedImage {
-            let begin = ThreadClock.now
-            let duration = raster.decodeDuration
+        ) throws(CodecError) -> ImageBytes {
             let isGrey = raster.channels < 3 && !raster.isIndexed
             var plain = try raster.encodable(interruption)
             try plain.turn(interruption)
@@ -50,11 +47,7 @@ extension QualityCurve {
                     metadata, interruption)
                 return made.count <= most ? made : nil
             }
-            let bytes = try QualitySearch.fitting(recipe, made)
-            return ProcessedImage(
-                output: .encoded(bytes), format: .avif, widthInPixels: plain.widthInPixels,
-                heightInPixels: plain.heightInPixels, decodeDuration: duration,
-                encodeDuration: ThreadClock.now - begin)
+            return try QualitySearch.fitting(recipe, made)
         }
 
         private static func encoded(

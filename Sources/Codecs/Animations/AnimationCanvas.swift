@@ -10,9 +10,7 @@ struct AnimationCanvas: ~Copyable {
     private var before: Raster?
     private var last: FrameControl?
 
-    init(
-        of header: ImageHeader, isOpaque: Bool, _ interruption: Interruption
-    ) throws(CodecError) {
+    init(of header: ImageHeader, isOpaque: Bool, _ interruption: Interruption) throws(CodecError) {
         picture = try Raster(
             width: header.widthInPixels, height: header.heightInPixels,
             channels: isOpaque ? 3 : 4, isClear: true, orientation: header.orientation,

@@ -53,8 +53,7 @@ final class TransformedAnimation {
     func forEachFrame(
         _ body: (_ picture: borrowing Raster, FrameDelay) throws(CodecError) -> Void
     ) throws(CodecError) {
-        var canvas = try AnimationCanvas(
-            of: header, isOpaque: description.isOpaque, interruption)
+        var canvas = try AnimationCanvas(of: header, isOpaque: description.isOpaque, interruption)
         let begin = ThreadClock.now
         var otherDuration = Duration.zero
         try source.decodeFrames(interruption) { frame, control throws(CodecError) in

@@ -22,9 +22,7 @@ private struct BMPSource: ImageDecoding, WarningNoting {
     let source: UnsafeRawBufferPointer
     let limits: CodecLimits
     let file: BMPFile
-    private let note = WarningNote()
-
-    var warning: ImageWarning? { note.warning }
+    let note = WarningNote()
 
     init(
         _ source: UnsafeRawBufferPointer, header: ImageHeader, limits: CodecLimits
@@ -39,8 +37,7 @@ private struct BMPSource: ImageDecoding, WarningNoting {
         let file = try BMPFile(source)
         return ImageHeader(
             format: .bmp, widthInPixels: file.width, heightInPixels: file.height, bitDepth: 8,
-            isProgressiveOrInterlaced: false, orientation: ExifOrientation.upright,
-            channels: file.hasAlpha ? 4 : 3, coefficientBytes: 0, sourceBytes: source.count,
+            channels: file.hasAlpha ? 4 : 3, sourceBytes: source.count,
             hasPackedProfile: file.profileRange != nil)
     }
 

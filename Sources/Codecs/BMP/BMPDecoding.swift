@@ -56,7 +56,7 @@ struct BMPDecoding {
 
     private func checkIndex(_ index: Int) throws(CodecError) {
         guard 3 * index < palette.count else {
-            throw .corrupt("a pixel of a colour that the palette does not have", isTruncated: false)
+            throw .broken("a pixel of a colour that the palette does not have")
         }
     }
 
@@ -171,9 +171,7 @@ struct BMPDecoding {
         let stride = file.width * channels + 1
         var (offset, x, y) = (file.pixelOffset, 0, 0)
         func put(_ count: Int, _ value: (Int) -> UInt8) throws(CodecError) {
-            guard y < file.height else {
-                throw .corrupt("a run behind the last row", isTruncated: false)
-            }
+            guard y < file.height else { throw .broken("a run behind the last row") }
             try interruption.check(after: count)
             let shown = min(count, file.width - x)
             if shown < count { note.note(BMPDecoding.clipped) }
@@ -195,9 +193,7 @@ struct BMPDecoding {
             case (0, 0):
                 try interruption.check(after: 1)
                 (x, y) = (0, y + 1)
-                guard y <= file.height else {
-                    throw .corrupt("more rows than the image has", isTruncated: false)
-                }
+                guard y <= file.height else { throw .broken("more rows than the image has") }
             case (0, 1):
                 // Whole rows without pixels are what a cut file looks like.
                 guard hasAllRows(x, y) else { throw .cutImage }
@@ -207,7 +203,7 @@ struct BMPDecoding {
                 (x, y) = (x + Int(source[offset]), y + Int(source[offset + 1]))
                 offset += 2
                 guard x <= file.width, y <= file.height else {
-                    throw .corrupt("a step beyond the image", isTruncated: false)
+                    throw .broken("a step beyond the image")
                 }
             case (0, _):
                 let bytes = isOfFourBits ? (second + 1) / 2 : second
@@ -230,7 +226,6 @@ struct BMPDecoding {
         y == file.height || y == file.height - 1 && x == file.width
     }
 
-    private static let clipped = ImageWarning(
-        "runs that pass the end of their row are clipped")
+    private static let clipped = ImageWarning("runs that pass the end of their row are clipped")
     private static let noEnd = ImageWarning("the mark behind the last row is missing")
 }

@@ -50,7 +50,7 @@ struct BMPFile {
         func number32(_ offset: Int) -> Int { source.littleEndian32(at: offset) }
         let start = BMPFile.fileHeaderBytes
         guard source.count >= start + 4, source.count >= start + number32(start) else {
-            throw .corrupt("the data ends inside the header", isTruncated: true)
+            throw .cutHeader
         }
         let headerBytes = number32(start)
         let isOld = headerBytes == 12
@@ -61,22 +61,18 @@ struct BMPFile {
         isTopDown = signedHeight < 0
         bitsPerPixel = number16(isOld ? 24 : 28)
         guard width > 0, height > 0, height <= Int32.max else {
-            throw .corrupt("an image without pixels", isTruncated: false)
+            throw .broken("an image without pixels")
         }
         let method = headerBytes >= 40 ? number32(30) : 0
         // Masks have one place: inside a long header, or after a header that ends before it.
         let masksEnd = method == 3 ? 66 : method == 6 ? 70 : 0
         let masksBytes = max(0, masksEnd - start - headerBytes)
-        guard source.count >= start + headerBytes + masksBytes else {
-            throw .corrupt("the data ends inside the header", isTruncated: true)
-        }
+        guard source.count >= start + headerBytes + masksBytes else { throw .cutHeader }
         try BMPFile.check(method, bitsPerPixel, isOS2: headerBytes == 64)
         switch method {
         case 0: compression = .none
         case 1, 2:
-            guard !isTopDown else {
-                throw .corrupt("runs of pixels from the top", isTruncated: false)
-            }
+            guard !isTopDown else { throw .broken("runs of pixels from the top") }
             compression = .runs
         default:
             let hasAlpha = method == 6 || headerBytes >= 56
@@ -95,7 +91,7 @@ struct BMPFile {
         pixelOffset = isOffsetGood ? offset : paletteOffset + entries * entryBytes
         let room = (pixelOffset - paletteOffset) / entryBytes
         guard bitsPerPixel > 8 || colours <= room else {
-            throw .corrupt("a palette that reaches into the pixels", isTruncated: false)
+            throw .broken("a palette that reaches into the pixels")
         }
         paletteEntries = min(entries, most, room)
         let hasProfile = headerBytes >= 124 && number32(70) == 0x4D42_4544
@@ -104,9 +100,7 @@ struct BMPFile {
             ? start + number32(126)..<start + number32(126) + number32(130) : nil
     }
 
-    private static func check(
-        _ method: Int, _ bitsPerPixel: Int, isOS2: Bool
-    ) throws(CodecError) {
+    private static func check(_ method: Int, _ bitsPerPixel: Int, isOS2: Bool) throws(CodecError) {
         switch (method, isOS2) {
         case (0, _), (1, _), (2, _), (3, false), (6, false): break
         case (3, true): throw .unsupported("a BMP of Huffman codes")
@@ -125,9 +119,7 @@ struct BMPFile {
             case 3, 6: bitsPerPixel > 8
             default: true
             }
-        guard isPossible else {
-            throw .corrupt("a compression of another bit depth", isTruncated: false)
-        }
+        guard isPossible else { throw .broken("a compression of another bit depth") }
     }
 
     private static func masks(
@@ -137,21 +129,15 @@ struct BMPFile {
         var masks: [BMPMask] = []
         var taken = 0
         for value in values {
-            guard value <= most else {
-                throw .corrupt("a colour mask beyond the pixel", isTruncated: false)
-            }
-            guard value & taken == 0 else {
-                throw .corrupt("colour masks that overlap", isTruncated: false)
-            }
+            guard value <= most else { throw .broken("a colour mask beyond the pixel") }
+            guard value & taken == 0 else { throw .broken("colour masks that overlap") }
             taken |= value
             guard let mask = BMPMask(UInt32(truncatingIfNeeded: value)) else {
-                throw .corrupt("a colour mask with a gap", isTruncated: false)
+                throw .broken("a colour mask with a gap")
             }
             masks.append(mask)
         }
-        guard masks[..<3].contains(where: { !$0.isEmpty }) else {
-            throw .corrupt("no colour masks", isTruncated: false)
-        }
+        guard masks[..<3].contains(where: { !$0.isEmpty }) else { throw .broken("no colour masks") }
         let alpha = masks.count > 3 && !masks[3].isEmpty ? masks[3] : nil
         return .masks(red: masks[0], green: masks[1], blue: masks[2], alpha: alpha)
     }
@@ -161,7 +147,7 @@ struct BMPFile {
     /// - Throws: `corrupt` if the data ends inside the palette.
     func palette(in source: UnsafeRawBufferPointer) throws(CodecError) -> [UInt8] {
         guard paletteOffset + paletteEntries * entryBytes <= source.count else {
-            throw .corrupt("the data ends inside the palette", isTruncated: true)
+            throw .cut("the data ends inside the palette")
         }
         var palette = [UInt8](repeating: 0, count: 3 * paletteEntries)
         for entry in 0..<paletteEntries {

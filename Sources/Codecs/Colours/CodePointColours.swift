@@ -45,9 +45,7 @@ enum CodePointColours {
     }
 
     /// The same as the colours of a source; nothing is declared where both are unspecified.
-    static func colours(
-        primaries: Int, transfer: Int, ofA format: String
-    ) -> SourceColours {
+    static func colours(primaries: Int, transfer: Int, ofA format: String) -> SourceColours {
         switch CodePointColours(primaries: primaries, transfer: transfer) {
         case .sRGB:
             [primaries, transfer].allSatisfy { $0 == unspecified }

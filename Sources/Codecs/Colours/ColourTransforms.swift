@@ -63,7 +63,7 @@ enum ColourTransforms {
         }
         // Two threads may make the same one; the second stays.
         let transform = made.map(ColourTransform.init(owning:))
-        known.withLock { $0.add(RecentTransforms.CachedTransform(profile, pixels, transform)) }
+        known.withLock { $0.add(.init(profile: profile, pixels: pixels, transform: transform)) }
         return transform
     }
 }
@@ -75,12 +75,6 @@ private struct RecentTransforms {
         let pixels: ccolour_pixels
         /// Nil for a broken profile.
         let transform: ColourTransform?
-
-        init(_ profile: [UInt8], _ pixels: ccolour_pixels, _ transform: ColourTransform?) {
-            self.profile = profile
-            self.pixels = pixels
-            self.transform = transform
-        }
     }
 
     /// Most transforms take 20 kB, a transform of inks 0.6 MB. If the profile has tables, it may be

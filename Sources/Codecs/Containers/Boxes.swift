@@ -1,3 +1,5 @@
+internal import PrefetchModel
+
 /// A box of a file or of another box (ISO/IEC 14496-12, 4.2; also ISO/IEC 15444-1, I.4, and ISO/IEC
 /// 18181-2).
 ///
@@ -38,9 +40,7 @@ struct BoxWalk {
     /// - Throws: `corrupt`; truncated if a top-level box extends beyond the end of the file.
     mutating func box() throws(CodecError) -> Box? {
         guard next < end else { return nil }
-        guard end - next >= 8, let length = source.number(at: next, bytes: 4) else {
-            throw past()
-        }
+        guard end - next >= 8, let length = source.number(at: next, bytes: 4) else { throw past() }
         let type = UInt32(truncatingIfNeeded: source.bigEndian32(at: next + 4))
         var head = 8
         var total = length
@@ -60,8 +60,7 @@ struct BoxWalk {
         guard total >= head else { throw .broken("a box is shorter than its head") }
         guard total <= end - next else { throw past() }
         defer { next += total }
-        return Box(
-            type: type, isOpenEnded: length == 0, payload: (next + head)..<(next + total))
+        return Box(type: type, isOpenEnded: length == 0, payload: (next + head)..<(next + total))
     }
 
     /// Whether one of the remaining boxes, then the last, is open-ended.
@@ -74,5 +73,21 @@ struct BoxWalk {
 
     private func past() -> CodecError {
         isWholeFile ? .cut("a box passes the end of the file") : .broken("a box passes its end")
+    }
+}
+
+/// Whether a file's own bytes tell where it ends.
+///
+/// Half of a bare JPEG XL codestream looks whole. So does half of a container with a last box that
+/// extends to the end of the file, if only its boxes are checked. In an AVIF, libavif checks that
+/// the data of each item is there, and a JPEG 2000 ends with a marker.
+package func statesItsEnd(_ file: UnsafeRawBufferPointer) -> Bool {
+    let format = sniffed(file)
+    switch format {
+    case .jpegXL where file.first == 0xFF: return false
+    case .jpegXL, .heif, .avif:
+        var walk = BoxWalk(file)
+        return format?.codec != nil || !walk.reachesOpenEnd()
+    default: return true
     }
 }

@@ -65,11 +65,7 @@ enum GIFContainer: ImageContainer {
 
     private struct Walk {
         let source: UnsafeRawBufferPointer
-        private var offset = 0
-
-        init(source: UnsafeRawBufferPointer) {
-            self.source = source
-        }
+        var offset = 0
 
         var isAtEnd: Bool { offset == source.count }
 

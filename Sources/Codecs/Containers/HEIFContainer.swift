@@ -76,9 +76,7 @@ enum HEIFContainer: ImageContainer {
 
     /// Returns the turn of the main item by its first `irot` and `imir` (ISO/IEC 23008-12, 6.5.10
     /// and 6.5.12), which apply in this order (ISO/IEC 23000-22, 7.3.6.7).
-    private static func orientation(
-        in meta: Box, of source: UnsafeRawBufferPointer
-    ) -> Int {
+    private static func orientation(in meta: Box, of source: UnsafeRawBufferPointer) -> Int {
         var main: Int?
         var properties: Box?
         var boxes = children(of: meta, source)

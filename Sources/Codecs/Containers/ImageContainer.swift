@@ -70,13 +70,6 @@ extension ImageFormat {
     }
 }
 
-extension CodecError {
-    /// Returns the error for an invalid structure.
-    static func broken(_ text: String) -> CodecError { .corrupt(text, isTruncated: false) }
-    /// Returns the error for a file that ends before its structure does.
-    static func cut(_ text: String) -> CodecError { .corrupt(text, isTruncated: true) }
-}
-
 extension UnsafeRawBufferPointer {
     /// Returns a number of 1…8 bytes; nil if it extends beyond the end or does not fit an `Int`.
     func number(at offset: Int, bytes: Int, isLittleEndian: Bool = false) -> Int? {

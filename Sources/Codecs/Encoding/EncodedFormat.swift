@@ -53,9 +53,9 @@ enum EncodedFormat: Equatable {
     ) throws(CodecError) -> ProcessedImage {
         switch self {
         case .encoded(let format):
-            return try format.builtEncoder.encode(raster, exif, recipe, interruption)
+            return try format.image(of: raster, exif: exif, by: recipe, interruption)
         case .smallest:
-            return try FormatChoice(recipe, interruption)
+            return try FormatChoice(recipe: recipe, interruption: interruption)
                 .smallest(of: raster, exif: exif, beside: nil)
         case .container: preconditionFailure("a container's own data needs no pixels")
         }

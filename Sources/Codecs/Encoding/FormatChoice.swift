@@ -30,13 +30,8 @@ struct FormatChoice {
     /// For each format.
     private static let mostTrials = 4
 
-    private let recipe: Recipe
-    private let interruption: Interruption
-
-    init(_ recipe: Recipe, _ interruption: Interruption) {
-        self.recipe = recipe
-        self.interruption = interruption
-    }
+    let recipe: Recipe
+    let interruption: Interruption
 
     /// - Parameters:
     ///   - raster: At its scale, with its orientation still to be applied.
@@ -143,9 +138,7 @@ struct FormatChoice {
         let opaque = try part.opaque(over: .black, interruption)
         var plain = Recipe(encoding: .jpeg, quality: recipe.quality)
         plain.stripping = .all
-        let image = try JPEGEncoding.encoded(
-            opaque.copy(), exif: nil, by: plain, interruption)
-        guard case .encoded(let bytes) = image.output else { throw .encodingFailed("no output") }
+        let bytes = try JPEGEncoding.encoded(opaque.copy(), exif: nil, by: plain, interruption)
         return try similarity(of: bytes, in: .jpeg, to: opaque)
     }
 

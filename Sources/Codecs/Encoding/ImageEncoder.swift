@@ -4,59 +4,38 @@ internal import PrefetchModel
 ///
 /// Each format declares its value in its folder, as ``ImageCodec/encoder`` of its codec.
 struct ImageEncoder: Sendable {
-    let sideLimit: SideLimit
-    let hasAlpha: Bool
+    var sideLimit = SideLimit.none
+    var hasAlpha = true
     /// Whether a grey picture stays grey, so a profile of grey describes it.
-    let carriesGreyProfiles: Bool
-    let isLossless: Bool
+    var carriesGreyProfiles = true
+    var isLossless = false
     /// The encoder's own quality for each of libjpeg's; nil where it has none or that very scale.
-    let curve: QualityCurve?
+    var curve: QualityCurve?
     /// Upper estimate of the encoder's memory without 8-bit rows and its output.
     let workingMemory: @Sendable (EstimateBasis) -> ByteEstimate
-    /// Upper estimate of encoding a raster with the header's samples.
-    let memory: @Sendable (EstimateBasis) -> MemoryEstimate
+    /// Upper estimate of encoding a raster with the header's samples; nil for the estimate of an
+    /// encoder of 8-bit colours.
+    var memory: (@Sendable (EstimateBasis) -> MemoryEstimate)?
     /// Makes a file of a raster with its orientation applied, and of the TIFF structure of the EXIF
     /// to keep. Without ``hasAlpha`` the raster must be opaque.
     let encode:
         @Sendable (
             _ raster: consuming Raster, _ exif: [UInt8]?, _ recipe: Recipe,
             _ interruption: Interruption
-        ) throws(CodecError) -> ProcessedImage
+        ) throws(CodecError) -> ImageBytes
 
-    init(
-        sideLimit: SideLimit = .none, hasAlpha: Bool = true,
-        carriesGreyProfiles: Bool = true, isLossless: Bool = false, curve: QualityCurve? = nil,
-        workingMemory: @escaping @Sendable (EstimateBasis) -> ByteEstimate,
-        memory: (@Sendable (EstimateBasis) -> MemoryEstimate)? = nil,
-        encode:
-            @escaping @Sendable (
-                _ raster: consuming Raster, _ exif: [UInt8]?, _ recipe: Recipe,
-                _ interruption: Interruption
-            ) throws(CodecError) -> ProcessedImage
-    ) {
-        self.sideLimit = sideLimit
-        self.hasAlpha = hasAlpha
-        self.carriesGreyProfiles = carriesGreyProfiles
-        self.isLossless = isLossless
-        self.curve = curve
-        self.workingMemory = workingMemory
-        self.memory = memory ?? { $0.encodingPixels(beside: workingMemory($0)) }
-        self.encode = encode
+    func estimate(_ basis: EstimateBasis) -> MemoryEstimate {
+        memory?(basis) ?? basis.encodingPixels(beside: workingMemory(basis))
     }
 }
 
 /// The longest side that a format can store.
 struct SideLimit {
-    static let none = SideLimit("", .max)
+    static let none = SideLimit(subject: "", pixels: .max)
 
     /// The subject of the message: `a GIF`.
-    private let subject: String
-    private let pixels: Int
-
-    init(_ subject: String, _ pixels: Int) {
-        self.subject = subject
-        self.pixels = pixels
-    }
+    let subject: String
+    let pixels: Int
 
     /// - Throws: `unsupported` for a longer side.
     func check(_ width: Int, _ height: Int) throws(CodecError) {
@@ -72,11 +51,29 @@ extension EncodedImageFormat {
 
     package var isMade: Bool { encoder != nil }
 
-    /// The encoder.
+    /// - Throws: `unsupported` where there is none.
     var builtEncoder: ImageEncoder {
         get throws(CodecError) {
             guard let encoder else { throw .unsupported("this build makes no \(self)") }
             return encoder
         }
+    }
+
+    /// Makes an image of a raster, see ``ImageEncoder/encode``.
+    func image(
+        of raster: consuming Raster, exif: [UInt8]?, by recipe: Recipe, _ interruption: Interruption
+    ) throws(CodecError) -> ProcessedImage {
+        let encoder = try builtEncoder
+        guard let format = ImageFormat(rawValue: rawValue) else {
+            throw .encodingFailed("no format")
+        }
+        let begin = ThreadClock.now
+        let (width, height) = ExifOrientation.displayedSize(
+            raster.widthInPixels, raster.heightInPixels, raster.orientation)
+        let duration = raster.decodeDuration
+        let made = try encoder.encode(raster, exif, recipe, interruption)
+        return ProcessedImage(
+            output: .encoded(made), format: format, widthInPixels: width, heightInPixels: height,
+            decodeDuration: duration, encodeDuration: ThreadClock.now - begin)
     }
 }

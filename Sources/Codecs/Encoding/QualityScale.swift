@@ -44,8 +44,7 @@ enum QualityScale {
         mutating func add(_ similarity: Double, of quality: Int) {
             let missing =
                 Double(wanted)
-                - QualityScale.quality(
-                    ofSimilarity: similarity, where: reference, is: wanted)
+                - QualityScale.quality(ofSimilarity: similarity, where: reference, is: wanted)
             isLastGood = missing <= Search.tolerance
             let distance = Search.logarithm(1 - similarity) - Search.logarithm(1 - reference)
             tried.append((quality, distance))
@@ -85,8 +84,7 @@ enum QualityScale {
     ) -> Double {
         let usual = value(at: Double(quality), in: dissimilarities, over: qualities)
         let relative = (1 - similarity) / max(1 - reference, 1e-6)
-        return value(
-            at: -usual * relative, in: qualities, over: dissimilarities.map { -$0 })
+        return value(at: -usual * relative, in: qualities, over: dissimilarities.map { -$0 })
     }
 
     /// Interpolates linearly between points in ascending order; constant beyond the first and last.

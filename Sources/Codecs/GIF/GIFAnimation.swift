@@ -19,40 +19,25 @@
             _ interruption: Interruption,
             _ body: (borrowing Raster, FrameControl) throws(CodecError) -> Void
         ) throws(CodecError) {
-            try withReader(interruption) { (reader, message) throws(CodecError) in
-                while true {
-                    var frame = cgif_frame()
-                    let status = cgif_next(reader, &frame, message)
-                    try GIFSource.check(status, String(cString: message), interruption)
-                    guard let rows = frame.rows else { return try checkEnd() }
-                    let raster = Raster(
-                        owning: cpng_image_of(
-                            rows, frame.width, frame.height, 4, interruption.pointer),
-                        decodeDuration: .zero)
-                    try body(raster, FrameControl(frame))
-                }
-            }
-        }
-
-        private func withReader(
-            _ interruption: Interruption,
-            _ body: (OpaquePointer, UnsafeMutablePointer<CChar>) throws(CodecError) -> Void
-        ) throws(CodecError) {
-            guard let start = source.baseAddress?.assumingMemoryBound(to: UInt8.self) else {
-                throw .notAnImage("no bytes")
-            }
-            let message = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CGIF_MESSAGE_BYTES))
-            message.initialize(repeating: 0, count: Int(CGIF_MESSAGE_BYTES))
-            defer { message.deallocate() }
+            let start = try source.start
             var limits = GIFSource.libraryLimits(interruption)
-            var reader: OpaquePointer?
-            let status = cgif_open(
-                start, source.count, UInt32(header.widthInPixels), UInt32(header.heightInPixels),
-                &limits, message, &reader)
-            try GIFSource.check(status, String(cString: message), interruption)
-            guard let reader else { throw .outOfMemory("no memory for the decoder") }
+            var opened: OpaquePointer?
+            try GIFSource.check(interruption) { message in
+                cgif_open(
+                    start, source.count, UInt32(header.widthInPixels),
+                    UInt32(header.heightInPixels), &limits, message, &opened)
+            }
+            guard let reader = opened else { throw .outOfMemory("no memory for the decoder") }
             defer { cgif_close(reader) }
-            try body(reader, message)
+            while true {
+                var frame = cgif_frame()
+                try GIFSource.check(interruption) { cgif_next(reader, &frame, $0) }
+                guard let rows = frame.rows else { return try checkEnd() }
+                let raster = Raster(
+                    owning: cpng_image_of(rows, frame.width, frame.height, 4, interruption.pointer),
+                    decodeDuration: .zero)
+                try body(raster, FrameControl(frame))
+            }
         }
     }
 
@@ -61,8 +46,7 @@
             self.init(
                 x: Int(frame.x), y: Int(frame.y), width: Int(frame.width),
                 height: Int(frame.height),
-                delay: FrameDelay(
-                    numerator: Int(frame.delay_centiseconds), denominator: 100),
+                delay: FrameDelay(numerator: Int(frame.delay_centiseconds), denominator: 100),
                 disposal: frame.disposal == DISPOSE_BACKGROUND
                     ? .background : frame.disposal == DISPOSE_PREVIOUS ? .previous : .none,
                 isBlended: true)
@@ -107,7 +91,7 @@
 
     extension AnimationEncoder {
         static let gif = AnimationEncoder(
-            format: .gif, sideLimit: SideLimit("a GIF", 65_535), growth: 2,
+            format: .gif, sideLimit: SideLimit(subject: "a GIF", pixels: 65_535), growth: 2,
             // Two canvases, the next frame, indices, planes for fewer colours, and their cells.
             memory: { 18 * $0.pixels + ByteEstimate(1 << 20) },
             encode: { animation, _, _, interruption throws(CodecError) in

@@ -19,8 +19,7 @@
         private let limits: CodecLimits
         let file: GIFFile
 
-        private let note = WarningNote()
-
+        let note = WarningNote()
         var warning: ImageWarning? { file.lacksTrailer ? GIFContainer.noTrailer : note.warning }
 
         static var version: String { String(cString: cgif_library_version()) }
@@ -40,8 +39,8 @@
             let file = try GIFFile(source)
             var header = ImageHeader(
                 format: .gif, widthInPixels: file.width, heightInPixels: file.height, bitDepth: 8,
-                isProgressiveOrInterlaced: file.isInterlaced, orientation: ExifOrientation.upright,
-                channels: file.hasAlpha ? 4 : 3, coefficientBytes: 0, sourceBytes: source.count)
+                isProgressiveOrInterlaced: file.isInterlaced, channels: file.hasAlpha ? 4 : 3,
+                sourceBytes: source.count)
             header.isAnimated = file.frames > 1
             // None yet at the beginning of a file.
             header.frames = max(file.frames, 1)
@@ -105,23 +104,14 @@
         private func decode(
             into canvas: cgif_canvas?, _ interruption: Interruption
         ) throws(CodecError) {
-            guard let start = source.baseAddress?.assumingMemoryBound(to: UInt8.self) else {
-                throw .notAnImage("no bytes")
-            }
+            let start = try source.start
             var libraryLimits = GIFSource.libraryLimits(interruption)
-            let (status, text) = withUnsafeTemporaryAllocation(
-                of: CChar.self, capacity: Int(CGIF_MESSAGE_BYTES)
-            ) { message in
-                message.initialize(repeating: 0)
-                guard let text = message.baseAddress else { return (CGIF_OUT_OF_MEMORY, "") }
+            try GIFSource.check(interruption) { message in
                 func run(_ canvas: UnsafePointer<cgif_canvas>?) -> cgif_status {
-                    cgif_decode(start, source.count, &libraryLimits, canvas, text)
+                    cgif_decode(start, source.count, &libraryLimits, canvas, message)
                 }
-                let status =
-                    if let canvas { withUnsafePointer(to: canvas) { run($0) } } else { run(nil) }
-                return (status, String(cString: text))
+                return if let canvas { withUnsafePointer(to: canvas) { run($0) } } else { run(nil) }
             }
-            try GIFSource.check(status, text, interruption)
             try checkEnd()
         }
 
@@ -138,17 +128,20 @@
                 interruption: interruption.pointer)
         }
 
-        /// - Throws: The error of a status.
+        /// Calls into giflib.
+        ///
+        /// - Throws: The error of its status.
         static func check(
-            _ status: cgif_status, _ text: String, _ interruption: Interruption
+            _ interruption: Interruption, _ body: (UnsafeMutablePointer<CChar>) -> cgif_status
         ) throws(CodecError) {
+            let (status, text) = withMessage(CGIF_MESSAGE_BYTES, body)
             switch status {
             case CGIF_OK: return
-            case CGIF_TRUNCATED: throw .corrupt(text, isTruncated: true)
+            case CGIF_TRUNCATED: throw .cut(text)
             case CGIF_LIMIT: throw .limitExceeded(text)
             case CGIF_OUT_OF_MEMORY: throw .outOfMemory(text)
             case CGIF_INTERRUPTED: throw interruption.error
-            default: throw .corrupt(text, isTruncated: false)
+            default: throw .broken(text)
             }
         }
 

@@ -56,7 +56,7 @@
         /// - Throws: `corrupt` if the data ends before the description of the first frame, or has
         ///   no frame; `limitExceeded`.
         init(_ source: UnsafeRawBufferPointer) throws(CodecError) {
-            let cut = CodecError.corrupt("the data ends inside the header", isTruncated: true)
+            let cut = CodecError.cutHeader
             guard source.count >= GIFFile.headerBytes else { throw cut }
             let palette = GIFFile.paletteBytes(source[10])
             start = GIFFile.headerBytes + palette
@@ -94,9 +94,7 @@
                     continue
                 case 0x21, 0x2C: break
                 default:
-                    guard first != nil else {
-                        throw .corrupt("a block of an unknown kind", isTruncated: false)
-                    }
+                    guard first != nil else { throw .broken("a block of an unknown kind") }
                 }
                 break
             }
@@ -104,12 +102,12 @@
             let isAnnounced = if case .control? = blocks.last?.kind { true } else { false }
             lacksTrailer = offset == source.count && frames > 0 && !isAnnounced
             guard let first else {
-                if end != nil { throw .corrupt("no frames", isTruncated: false) }
+                if end != nil { throw .broken("no frames") }
                 if hasTooManyBlocks { throw .limitExceeded(GIFFile.tooMany) }
                 throw cut
             }
             guard screen.width > 0, screen.height > 0 else {
-                throw .corrupt("an image without pixels", isTruncated: false)
+                throw .broken("an image without pixels")
             }
             (width, height) = screen
             hasAlpha = isTransparent || !first.isCovering
@@ -173,14 +171,8 @@
         ) -> [ImagePiece] {
             let trailer = ImagePiece.made([0x3B])
             guard stripping != .none else {
-                var pieces: [ImagePiece] = []
-                var offset = 0
-                for block in malformed {
-                    pieces.append(source: offset..<block.range.lowerBound)
-                    offset = block.range.upperBound
-                }
-                pieces.append(source: offset..<source.count)
-                return pieces + (lacksTrailer ? [trailer] : [])
+                return Array(source: 0..<source.count, without: malformed.map(\.range))
+                    + (lacksTrailer ? [trailer] : [])
             }
             var pieces: [ImagePiece] = []
             pieces.append(source: 0..<start)

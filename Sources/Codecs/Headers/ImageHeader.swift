@@ -8,13 +8,13 @@ package struct ImageHeader: Hashable, Sendable {
     package private(set) var heightInPixels: Int
     /// Bits a sample.
     package let bitDepth: Int
-    package let isProgressiveOrInterlaced: Bool
+    package private(set) var isProgressiveOrInterlaced = false
     /// EXIF orientation, or the same turn stated in another way, 1…8; 1 needs no turn.
-    package let orientation: Int
+    package private(set) var orientation = ExifOrientation.upright
     /// Samples a pixel; a palette index counts as one.
     let channels: Int
     /// Bytes of all DCT coefficients of a JPEG, rows and columns of padding blocks included.
-    let coefficientBytes: Int
+    private(set) var coefficientBytes = 0
     /// Length of the whole file.
     var sourceBytes: Int
     /// Upper estimate of the library's memory for decoding, without the rows.
@@ -50,12 +50,6 @@ package struct ImageHeader: Hashable, Sendable {
         (pixels * ByteEstimate(channels * bitDepth) + 7) / 8 + 1
     }
 
-    /// Upper estimate, in bytes, of decoding this image and making one result: coefficients, pixels
-    /// and output, without the source. `Int.max` for an uncountable size.
-    package func decodeMemoryBytes(for recipe: Recipe) -> Int {
-        estimate(for: recipe).peak.count
-    }
-
     /// Upper estimate of the structure check, see ``DecodingMemory/structure``.
     package func structureMemoryBytes(within budget: Int) -> Int {
         codec?.memory.structure(self, budget) ?? containerMemoryBytes
@@ -64,10 +58,12 @@ package struct ImageHeader: Hashable, Sendable {
     /// Upper estimate of decoding a source that is stored unchanged, see
     /// ``DecodingMemory/verification``.
     func verificationMemoryBytes(for recipe: Recipe, within budget: Int) -> Int {
-        codec?.memory.verification(self, recipe, budget)
-            ?? containerMemoryBytes
+        guard let memory = codec?.memory else { return containerMemoryBytes }
+        return memory.verification?(self, recipe, budget) ?? memory.result(self, recipe).peak.count
     }
 
+    /// Upper estimate, in bytes, of decoding this image and making one result: coefficients, pixels
+    /// and output, without the source. `Int.max` for an uncountable size.
     func estimate(for recipe: Recipe) -> MemoryEstimate {
         guard let codec else {
             return MemoryEstimate(peak: ByteEstimate(containerMemoryBytes), result: 0, raster: 0)
@@ -220,9 +216,8 @@ extension ImageHeader {
         }
         self.init(
             format: format, widthInPixels: width, heightInPixels: height, bitDepth: 0,
-            isProgressiveOrInterlaced: false,
             orientation: format.container?.orientation(in: source) ?? ExifOrientation.upright,
-            channels: 0, coefficientBytes: 0, sourceBytes: source.count)
+            channels: 0, sourceBytes: source.count)
         self.libraryRefusal = libraryRefusal
     }
 }

@@ -21,9 +21,7 @@ struct ICOBitmap {
     /// - Throws: `unsupported`, `corrupt`.
     init(_ source: UnsafeRawBufferPointer, height: Int, isCut: Bool) throws(CodecError) {
         let headerBytes = source.count >= 40 ? source.littleEndian32(at: 0) : .max
-        guard source.count >= headerBytes else {
-            throw .corrupt("the data ends inside the header", isTruncated: true)
-        }
+        guard source.count >= headerBytes else { throw .cutHeader }
         let method = source.littleEndian32(at: 16)
         guard method == 0 || method == 3, height > 0 else {
             throw .unsupported("an icon of a compressed bitmap")
@@ -42,9 +40,7 @@ struct ICOBitmap {
             head += source[0..<8] + number(height) + source[12..<headerBytes]
         }
         let pieces: [ImagePiece] = [.made(head), .source(headerBytes..<source.count)]
-        guard let bytes = ImageBytes(joining: pieces, of: source) else {
-            throw .outOfMemory("no memory for a picture")
-        }
+        let bytes = try ImageBytes(joining: pieces, of: source, for: "a picture")
         let file = try bytes.withUnsafeBytes { (bytes) throws(CodecError) in try BMPFile(bytes) }
         let stride = (file.width + 31) / 32 * 4
         let start = file.pixelOffset + (file.width * file.bitsPerPixel + 31) / 32 * 4 * file.height
@@ -54,7 +50,7 @@ struct ICOBitmap {
         } else {
             let isCut = bytes.count > start || isCut && bytes.count == start
             guard isCut ? ICOBitmap.showsByAlpha(bytes, file) : hasFourBytes else {
-                throw .corrupt("the data ends inside the mask", isTruncated: true)
+                throw .cut("the data ends inside the mask")
             }
             mask = nil
             isMaskCut = isCut
@@ -90,8 +86,7 @@ struct ICOBitmap {
         }
         defer { withExtendedLifetime(colours) {} }
         let channels = colours.channels
-        let raster = try Raster(
-            width: file.width, height: file.height, channels: 4, interruption)
+        let raster = try Raster(width: file.width, height: file.height, channels: 4, interruption)
         var isShown = false
         for y in 0..<file.height {
             let from = colours.firstSample + y * colours.stride

@@ -18,9 +18,7 @@ private struct ICOSource: ImageDecoding, OwnFormatMaking, EXIFCarrying, WarningN
     let source: UnsafeRawBufferPointer
     let limits: CodecLimits
     let file: ICOFile
-    private let note = WarningNote()
-
-    var warning: ImageWarning? { note.warning }
+    let note = WarningNote()
 
     init(
         _ source: UnsafeRawBufferPointer, header: ImageHeader, limits: CodecLimits
@@ -35,8 +33,7 @@ private struct ICOSource: ImageDecoding, OwnFormatMaking, EXIFCarrying, WarningN
         let entry = file.entries[file.largest]
         var header = ImageHeader(
             format: .icon, widthInPixels: entry.width, heightInPixels: entry.height, bitDepth: 8,
-            isProgressiveOrInterlaced: false, orientation: ExifOrientation.upright, channels: 4,
-            coefficientBytes: 0, sourceBytes: source.count)
+            channels: 4, sourceBytes: source.count)
         if entry.isPNG {
             let place = file.place(of: entry, in: source)
             let png = try PNGSource.header(of: .init(rebasing: source[place.range]))
@@ -44,13 +41,11 @@ private struct ICOSource: ImageDecoding, OwnFormatMaking, EXIFCarrying, WarningN
                 format: .icon, widthInPixels: png.widthInPixels,
                 heightInPixels: png.heightInPixels, bitDepth: png.bitDepth,
                 isProgressiveOrInterlaced: png.isProgressiveOrInterlaced,
-                orientation: png.orientation, channels: png.channels, coefficientBytes: 0,
-                sourceBytes: source.count, hasPackedProfile: png.hasPackedProfile)
+                orientation: png.orientation, channels: png.channels, sourceBytes: source.count,
+                hasPackedProfile: png.hasPackedProfile)
         }
         guard !header.widthInPixels.multipliedReportingOverflow(by: header.heightInPixels).overflow
-        else {
-            throw .tooManyPixels("\(entry.width)×\(entry.height) pixels")
-        }
+        else { throw .tooManyPixels("\(entry.width)×\(entry.height) pixels") }
         // A bitmap's colours before alpha is added, and copies of the pictures' data.
         let pixels = ByteEstimate(header.widthInPixels) * ByteEstimate(header.heightInPixels)
         header.libraryBytes =
@@ -84,8 +79,7 @@ private struct ICOSource: ImageDecoding, OwnFormatMaking, EXIFCarrying, WarningN
                     "the directory states a wrong length of a picture", lacksEnd: place.passesEnd))
         }
         guard entry.isPNG else {
-            let bitmap = try ICOBitmap(
-                bytes, height: entry.height, isCut: place.passesEnd)
+            let bitmap = try ICOBitmap(bytes, height: entry.height, isCut: place.passesEnd)
             if bitmap.isMaskCut {
                 note.note(
                     ImageWarning(
@@ -199,13 +193,9 @@ private struct ICOSource: ImageDecoding, OwnFormatMaking, EXIFCarrying, WarningN
     ) throws(CodecError) -> ProcessedImage {
         guard case .source = image.output else { return image }
         let piece = ImagePiece.source(0..<png.source.count)
-        guard let copy = ImageBytes(joining: [piece], of: png.source) else {
-            throw .outOfMemory("no memory for the output")
-        }
-        return ProcessedImage(
-            output: .encoded(copy), format: image.format, widthInPixels: image.widthInPixels,
-            heightInPixels: image.heightInPixels, orientation: image.orientation,
-            decodeDuration: image.decodeDuration, encodeDuration: image.encodeDuration)
+        var image = image
+        image.output = .encoded(try ImageBytes(joining: [piece], of: png.source))
+        return image
     }
 
     var exif: [UInt8]? {

@@ -27,7 +27,7 @@ struct ICOFile {
     let largest: Int
 
     init(_ source: UnsafeRawBufferPointer) throws(CodecError) {
-        let cut = CodecError.corrupt("the data ends inside the header", isTruncated: true)
+        let cut = CodecError.cutHeader
         guard source.count >= ICOFile.directoryBytes else { throw cut }
         let count = source.littleEndian16(at: 4)
         guard (1...ICOFile.maximumEntries).contains(count) else {
@@ -64,14 +64,14 @@ struct ICOFile {
             height = source.bigEndian32(at: start + 20)
         } else {
             guard [40, 52, 56, 64, 108, 124].contains(source.littleEndian32(at: start)) else {
-                throw .corrupt("a picture that is neither PNG nor BMP", isTruncated: false)
+                throw .broken("a picture that is neither PNG nor BMP")
             }
             width = Int(Int32(truncatingIfNeeded: source.littleEndian32(at: start + 4)))
             // The stated height includes the mask after the colours.
             height = Int(Int32(truncatingIfNeeded: source.littleEndian32(at: start + 8))) / 2
         }
         guard width > 0, height > 0, width <= Int32.max, height <= Int32.max else {
-            throw .corrupt("a picture without pixels", isTruncated: false)
+            throw .broken("a picture without pixels")
         }
         return DirectoryEntry(
             range: range, isPNG: isPNG, width: width, height: height, depth: depth)

@@ -1,6 +1,7 @@
 internal import CColour
 internal import CJPEG
 internal import CPNG
+internal import Glibc
 internal import PrefetchModel
 
 extension ImageCodec {
@@ -65,9 +66,7 @@ struct JPEGSource: ImageDecoding, ScaledDecoding, OwnFormatMaking, EXIFCarrying,
     let file: JPEGFile
     let bytes: UnsafePointer<UInt8>
     private let preview = JPEGPreview()
-    private let note = WarningNote()
-
-    var warning: ImageWarning? { note.warning }
+    let note = WarningNote()
 
     /// Notes segments that a file with all metadata lacks.
     func noteMalformed(_ segments: [JPEGFile.Segment]) {
@@ -81,13 +80,10 @@ struct JPEGSource: ImageDecoding, ScaledDecoding, OwnFormatMaking, EXIFCarrying,
     init(
         _ source: UnsafeRawBufferPointer, header: ImageHeader, limits: CodecLimits
     ) throws(CodecError) {
-        guard let bytes = source.baseAddress?.assumingMemoryBound(to: UInt8.self) else {
-            throw .notAnImage("no bytes")
-        }
         self.source = source
         self.header = header
         self.limits = limits
-        self.bytes = bytes
+        bytes = try source.start
         file = try JPEGFile(headerOf: source)
     }
 
@@ -169,7 +165,8 @@ struct JPEGSource: ImageDecoding, ScaledDecoding, OwnFormatMaking, EXIFCarrying,
 
     func ownWay(by recipe: Recipe) -> OwnWay? {
         .shortcut { interruption throws(CodecError) in
-            try JPEGRewriting(of: self, by: recipe, interruption).requantised()
+            try JPEGRewriting(jpeg: self, recipe: recipe, interruption: interruption)
+                .requantised()
         }
     }
 
@@ -223,23 +220,16 @@ struct JPEGSource: ImageDecoding, ScaledDecoding, OwnFormatMaking, EXIFCarrying,
     static func check(
         _ interruption: Interruption, _ body: (UnsafeMutablePointer<CChar>) -> cjpeg_status
     ) throws(CodecError) {
-        let (status, text) = withUnsafeTemporaryAllocation(
-            of: CChar.self, capacity: Int(CJPEG_MESSAGE_BYTES)
-        ) { message in
-            message.initialize(repeating: 0)
-            guard let start = message.baseAddress else { return (CJPEG_OUT_OF_MEMORY, "") }
-            let status = body(start)
-            return (status, status == CJPEG_OK ? "" : String(cString: start))
-        }
+        let (status, text) = withMessage(CJPEG_MESSAGE_BYTES, body)
         switch status {
         case CJPEG_OK: return
-        case CJPEG_TRUNCATED: throw .corrupt(text, isTruncated: true)
+        case CJPEG_TRUNCATED: throw .cut(text)
         case CJPEG_UNSUPPORTED: throw .unsupported(text)
         case CJPEG_LIMIT: throw .limitExceeded(text)
         case CJPEG_OUT_OF_MEMORY: throw .outOfMemory(text)
         case CJPEG_ENCODE_FAILED: throw .encodingFailed(text)
         case CJPEG_INTERRUPTED: throw interruption.error
-        default: throw .corrupt(text, isTruncated: false)
+        default: throw .broken(text)
         }
     }
 }
@@ -253,5 +243,26 @@ extension UInt64 {
     fileprivate func multipliedClamping(by factor: UInt64) -> UInt64 {
         let (product, overflows) = multipliedReportingOverflow(by: factor)
         return overflows ? .max : product
+    }
+}
+
+/// A small preview that libjpeg's boundary records while it processes the coefficients.
+///
+/// Like its source, for use by one thread.
+final class JPEGPreview {
+    /// Nil until a preview is requested.
+    private(set) var pointer: UnsafeMutablePointer<cjpeg_preview>?
+
+    /// Records a preview during later decoding.
+    func want() {
+        guard pointer == nil else { return }
+        let pointer = UnsafeMutablePointer<cjpeg_preview>.allocate(capacity: 1)
+        pointer.initialize(to: cjpeg_preview())
+        self.pointer = pointer
+    }
+
+    deinit {
+        free(pointer?.pointee.pixels)
+        pointer?.deallocate()
     }
 }

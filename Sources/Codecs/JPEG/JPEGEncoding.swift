@@ -5,7 +5,8 @@ internal import PrefetchModel
 extension ImageEncoder {
     static let jpeg = ImageEncoder(
         // libjpeg's limit (`JPEG_MAX_DIMENSION`).
-        sideLimit: SideLimit("a JPEG", 65500), hasAlpha: false, workingMemory: { 6 * $0.pixels },
+        sideLimit: SideLimit(subject: "a JPEG", pixels: 65500), hasAlpha: false,
+        workingMemory: { 6 * $0.pixels },
         memory: JPEGEncoding.memory, encode: JPEGEncoding.encoded)
 }
 
@@ -37,8 +38,7 @@ enum JPEGEncoding {
     /// - Throws: `outOfMemory`, or the interruption.
     static func encoded(
         _ raster: consuming Raster, exif: [UInt8]?, by recipe: Recipe, _ interruption: Interruption
-    ) throws(CodecError) -> ProcessedImage {
-        let begin = ThreadClock.now
+    ) throws(CodecError) -> ImageBytes {
         var raster = raster
         let halvesChroma = halvesChroma(&raster.rows)
         try interruption.check()
@@ -57,11 +57,7 @@ enum JPEGEncoding {
             }
             return result.bytes.map { ImageBytes(owning: $0, count: result.length) }
         }
-        let made = try QualitySearch.fitting(recipe, encoded)
-        return ProcessedImage(
-            output: .encoded(made), format: .jpeg, widthInPixels: raster.widthInPixels,
-            heightInPixels: raster.heightInPixels, decodeDuration: raster.decodeDuration,
-            encodeDuration: ThreadClock.now - begin)
+        return try QualitySearch.fitting(recipe, encoded)
     }
 
     /// Whether to store one chroma sample for two by two pixels, as photographs do.

@@ -15,7 +15,6 @@ struct JPEGFile {
 
     struct FrameHeader {
         let marker: UInt8
-        let precision: Int
         let width: Int
         let height: Int
         /// Horizontal and vertical sampling factors of each component.
@@ -62,7 +61,7 @@ struct JPEGFile {
                 offset = start + 2
                 continue
             case 0xD9:
-                throw .corrupt("the file ends without an image", isTruncated: false)
+                throw .broken("the file ends without an image")
             default: break
             }
             guard source.count - start >= 4 else { break }
@@ -76,14 +75,12 @@ struct JPEGFile {
             segments.append(segment)
             offset = segment.range.upperBound
             if marker == 0xDA {
-                guard frame != nil else {
-                    throw .corrupt("a scan before its frame", isTruncated: false)
-                }
+                guard frame != nil else { throw .broken("a scan before its frame") }
                 return
             }
             try note(segment, in: source)
         }
-        throw .corrupt("the data ends inside the header", isTruncated: true)
+        throw .cutHeader
     }
 
     private mutating func note(
@@ -91,7 +88,7 @@ struct JPEGFile {
     ) throws(CodecError) {
         switch segment.marker {
         case 0xC0...0xC3, 0xC5...0xC7, 0xC9...0xCB, 0xCD...0xCF:
-            guard frame == nil else { throw .corrupt("two frames", isTruncated: false) }
+            guard frame == nil else { throw .broken("two frames") }
             frame = try JPEGFile.frame(segment, in: source)
         case 0xE1 where isExif(segment, in: source) && orientation == ExifOrientation.upright:
             let tiff = segment.payload.dropFirst(6)
@@ -116,13 +113,13 @@ struct JPEGFile {
         }
         let payload = UnsafeRawBufferPointer(rebasing: source[segment.payload])
         guard payload.count >= 6, payload.count == 6 + 3 * Int(payload[5]) else {
-            throw .corrupt("bad frame header", isTruncated: false)
+            throw .broken("bad frame header")
         }
         guard payload[0] == 8 else { throw .unsupported("a JPEG of \(payload[0]) bits a sample") }
         let height = payload.bigEndian16(at: 1)
         let width = payload.bigEndian16(at: 3)
         guard width > 0, height > 0, payload[5] > 0 else {
-            throw .corrupt("an image without pixels", isTruncated: false)
+            throw .broken("an image without pixels")
         }
         var sampling: [(horizontal: Int, vertical: Int)] = []
         for component in 0..<Int(payload[5]) {
@@ -132,14 +129,14 @@ struct JPEGFile {
         guard
             sampling.allSatisfy({ (1...4).contains($0.horizontal) && (1...4).contains($0.vertical) }
             )
-        else { throw .corrupt("bad sampling factors", isTruncated: false) }
+        else { throw .broken("bad sampling factors") }
         return FrameHeader(
-            marker: segment.marker, precision: 8, width: width, height: height, sampling: sampling,
+            marker: segment.marker, width: width, height: height, sampling: sampling,
             components: sampling.indices.map { payload[6 + 3 * $0] })
     }
 
     func imageHeader(of source: UnsafeRawBufferPointer) throws(CodecError) -> ImageHeader {
-        guard let frame else { throw .corrupt("no frame", isTruncated: false) }
+        guard let frame else { throw .broken("no frame") }
         let widest = frame.sampling.map(\.horizontal).max() ?? 1
         let tallest = frame.sampling.map(\.vertical).max() ?? 1
         let columns = (frame.width + 8 * widest - 1) / (8 * widest)
@@ -150,7 +147,7 @@ struct JPEGFile {
         }
         return ImageHeader(
             format: .jpeg, widthInPixels: frame.width, heightInPixels: frame.height,
-            bitDepth: frame.precision,
+            bitDepth: 8,
             isProgressiveOrInterlaced: frame.isProgressive
                 || hasSeveralScans(of: frame, in: source),
             orientation: orientation, channels: frame.sampling.count,
@@ -232,9 +229,7 @@ extension JPEGFile {
     }
 
     /// Returns all metadata segments, in order, less the malformed ones.
-    func metadata(
-        in source: UnsafeRawBufferPointer, without malformed: [Segment]
-    ) -> [UInt8] {
+    func metadata(in source: UnsafeRawBufferPointer, without malformed: [Segment]) -> [UInt8] {
         var result: [UInt8] = []
         let omitted = Set(malformed.map(\.range.lowerBound))
         func append(_ segment: Segment) {
@@ -251,19 +246,10 @@ extension JPEGFile {
     }
 
     /// Returns the file's own bytes less the malformed segments.
-    func whole(
-        _ source: UnsafeRawBufferPointer, without malformed: [Segment]
-    ) -> [ImagePiece] {
-        var pieces: [ImagePiece] = []
-        var offset = 0
-        for segment in malformed {
-            pieces.append(source: offset..<segment.range.lowerBound)
-            let orientation = orientationPart(of: segment)
-            if !orientation.isEmpty { pieces.append(.made(orientation)) }
-            offset = segment.range.upperBound
+    func whole(_ source: UnsafeRawBufferPointer, without malformed: [Segment]) -> [ImagePiece] {
+        Array(source: 0..<source.count, without: malformed.map(\.range)) {
+            orientationPart(of: malformed[$0])
         }
-        pieces.append(source: offset..<source.count)
-        return pieces
     }
 
     /// The part of a malformed EXIF segment that is of use, as a segment.
@@ -274,9 +260,7 @@ extension JPEGFile {
 
     /// The metadata segments that break their formats, in order: EXIF without a whole directory,
     /// parts of no whole ICC profile, a short JFIF or Adobe segment, and a length below 2.
-    func malformedSegments(
-        in source: UnsafeRawBufferPointer, limits: CodecLimits
-    ) -> [Segment] {
+    func malformedSegments(in source: UnsafeRawBufferPointer, limits: CodecLimits) -> [Segment] {
         let hasProfile = profile(in: source, limits: limits) != nil
         func isMalformed(_ segment: Segment, isLater: Bool) -> Bool {
             let payload = UnsafeRawBufferPointer(rebasing: source[segment.payload])
@@ -312,9 +296,7 @@ extension JPEGFile {
     /// Removes APP1…APP15 and comments, except Adobe's colour transform (APP14), the orientation
     /// and, with `keepsProfile`, the ICC profile. Removes a thumbnail in the JFIF segment. `end` is
     /// the offset after the end-of-image marker, where the decoder found it.
-    func stripped(
-        _ source: UnsafeRawBufferPointer, end: Int, keepsProfile: Bool
-    ) -> [ImagePiece] {
+    func stripped(_ source: UnsafeRawBufferPointer, end: Int, keepsProfile: Bool) -> [ImagePiece] {
         var pieces: [ImagePiece] = []
         pieces.append(source: 0..<2)
         var needsOrientation = orientation != ExifOrientation.upright

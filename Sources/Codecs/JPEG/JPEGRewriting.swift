@@ -3,17 +3,11 @@ internal import PrefetchModel
 
 /// Rewrites a JPEG as a JPEG from its coefficients. Only coarser quantisation loses quality.
 struct JPEGRewriting {
-    private let jpeg: JPEGSource
-    private let recipe: Recipe
-    private let interruption: Interruption
+    let jpeg: JPEGSource
+    let recipe: Recipe
+    let interruption: Interruption
     private var source: UnsafeRawBufferPointer { jpeg.source }
     private var file: JPEGFile { jpeg.file }
-
-    init(of jpeg: JPEGSource, by recipe: Recipe, _ interruption: Interruption) {
-        self.jpeg = jpeg
-        self.recipe = recipe
-        self.interruption = interruption
-    }
 
     /// Applies the orientation if whole blocks allow it, and quantises more coarsely if quality or
     /// size limit require it. Falls back to the source's own data.
@@ -26,8 +20,7 @@ struct JPEGRewriting {
         let segments = keptSegments(profile, without: malformed)
         // Where nothing can be written, the source's data is used. It has been decoded to its end,
         // or requantising could not have begun.
-        let written = try requantised(
-            quality: recipe.quality, maximumBytes: mostBytes, segments)
+        let written = try requantised(quality: recipe.quality, maximumBytes: mostBytes, segments)
         var result = if let written { written } else { try jpeg.verified(interruption) }
         let stripped =
             recipe.stripping == .none
@@ -56,11 +49,7 @@ struct JPEGRewriting {
             encoded = try withoutForeignBytes(segments, most, &result)
         }
         if let encoded { return image(.encoded(encoded), result) }
-        if stripped.isWhole(source) { return image(.source, result) }
-        guard let copy = ImageBytes(joining: stripped, of: source) else {
-            throw .outOfMemory("no memory for the output")
-        }
-        return image(.encoded(copy), result)
+        return image(try .init(joining: stripped, of: source), result)
     }
 
     /// Encodes at the best quality that fits `maximumBytes`; if none fits, at the lowest, if that

@@ -3,12 +3,8 @@ internal import PrefetchModel
 extension JPEGFile {
     /// Follows the markers from the first scan's header to the end of the image (ITU-T T.81, annex
     /// B.2.1). Like the decoder, it ignores bytes after the end.
-    func checkScans(
-        in source: UnsafeRawBufferPointer, limits: CodecLimits
-    ) throws(CodecError) {
-        guard let frame, let first = segments.last else {
-            throw .corrupt("no frame", isTruncated: false)
-        }
+    func checkScans(in source: UnsafeRawBufferPointer, limits: CodecLimits) throws(CodecError) {
+        guard let frame, let first = segments.last else { throw .broken("no frame") }
         var missing = Set(frame.components)
         var scans = 1
         try note(first, of: frame, in: source, missing: &missing)
@@ -21,12 +17,10 @@ extension JPEGFile {
                 offset = start + 2
                 continue
             }
-            if dataStart == start { throw .corrupt("a scan without data", isTruncated: false) }
+            if dataStart == start { throw .broken("a scan without data") }
             dataStart = nil
             if marker == 0xD9 {
-                guard missing.isEmpty else {
-                    throw .corrupt("a colour component has no data", isTruncated: false)
-                }
+                guard missing.isEmpty else { throw .broken("a colour component has no data") }
                 return
             }
             guard source.count - start >= 4 else { break }
@@ -43,7 +37,7 @@ extension JPEGFile {
                 try note(segment, of: frame, in: source, missing: &missing)
                 dataStart = offset
             case 0xD8, 0xC0...0xC3, 0xC5...0xC7, 0xC9...0xCB, 0xCD...0xCF:
-                throw .corrupt("two frames", isTruncated: false)
+                throw .broken("two frames")
             default: break
             }
         }
@@ -59,7 +53,7 @@ extension JPEGFile {
         let payload = UnsafeRawBufferPointer(rebasing: source[scan.payload])
         guard let count = payload.first.map(Int.init), (1...4).contains(count),
             payload.count == 4 + 2 * count
-        else { throw .corrupt("bad scan header", isTruncated: false) }
+        else { throw .broken("bad scan header") }
         // The scan starts above the lowest frequency, or adds bits to an earlier scan.
         let isRefinement =
             frame.isProgressive
@@ -67,7 +61,7 @@ extension JPEGFile {
         for index in 0..<count {
             let component = payload[1 + 2 * index]
             guard frame.components.contains(component) else {
-                throw .corrupt("a scan of a component that is not there", isTruncated: false)
+                throw .broken("a scan of a component that is not there")
             }
             if !isRefinement { missing.remove(component) }
         }

@@ -1,4 +1,5 @@
 internal import CPNG
+internal import PrefetchModel
 
 /// The frames of an animated PNG (PNG third edition, sections 4.9 and 11.3.6), found without
 /// decoding.
@@ -71,15 +72,9 @@ struct PNGAnimation {
         var count = 0
         var frames: [PNGFrame] = []
         var staticControl: FrameControl?
-        private var open: PNGFrame?
-        private var sequenceNumber = 0
-        private var isBehindImageData = false
-
-        init(source: UnsafeRawBufferPointer, canvasWidth: Int, canvasHeight: Int) {
-            self.source = source
-            self.canvasWidth = canvasWidth
-            self.canvasHeight = canvasHeight
-        }
+        var open: PNGFrame?
+        var sequenceNumber = 0
+        var isBehindImageData = false
 
         /// - Returns: false if the animation is invalid.
         mutating func takes(_ chunk: PNGFile.Chunk) -> Bool {
@@ -182,9 +177,7 @@ extension PNGFile {
             (0..<4).map { UInt8(truncatingIfNeeded: value >> (24 - 8 * $0)) }
         }
         let length = frame.data.reduce(0) { $0 + $1.count }
-        guard length <= 0x7FFF_FFFF else {
-            throw .corrupt("a frame of \(length) bytes", isTruncated: false)
-        }
+        guard length <= 0x7FFF_FFFF else { throw .broken("a frame of \(length) bytes") }
         let header = bytes(frame.width) + bytes(frame.height) + source[24..<29]
         let name = Array("IDAT".utf8)
         var checksum = cpng_crc_continued(0, name, name.count)
@@ -209,4 +202,50 @@ extension UInt32 {
     static let acTL: UInt32 = 0x6163_544C
     static let fcTL: UInt32 = 0x6663_544C
     static let fdAT: UInt32 = 0x6664_4154
+}
+
+extension PNGSource: AnimationDecoding {
+    /// A frame's data is assembled.
+    static func frameMemory(of header: ImageHeader) -> ByteEstimate {
+        ByteEstimate(header.sourceBytes)
+    }
+
+    var animation: AnimationDescription? {
+        guard let animation = file.animation else { return nil }
+        let controls =
+            [animation.staticControl].compactMap(\.self) + animation.frames.map(\.control)
+        let hasAlpha = [4, 6].contains(file.colorType) || file.chunks.contains { $0.type == .tRNS }
+        let isOpaque =
+            !hasAlpha && controls.first?.covers(header.widthInPixels, header.heightInPixels) == true
+            && controls.first?.disposal != .previous && controls.allSatisfy(\.keepsOpacity)
+        return AnimationDescription(
+            frames: animation.count, plays: animation.plays, isOpaque: isOpaque)
+    }
+
+    func decodeFrames(
+        _ interruption: Interruption,
+        _ body: (borrowing Raster, FrameControl) throws(CodecError) -> Void
+    ) throws(CodecError) {
+        guard let animation = file.animation else { return }
+        if let control = animation.staticControl {
+            try body(try frame(source, interruption), control)
+        } else {
+            _ = try decoded(from: source, wholeBytes: 0, interruption, cpng_verify)
+        }
+        try forEachFrame(interruption) { still, control throws(CodecError) in
+            try body(try frame(still, interruption), control)
+        }
+    }
+
+    /// The plain colours of a still PNG.
+    private func frame(
+        _ still: UnsafeRawBufferPointer, _ interruption: Interruption
+    ) throws(CodecError) -> Raster {
+        var colour = ColourDescription()
+        let rows = try decoded(from: still, interruption) { bytes, count, limits, rows, message in
+            cpng_decode(bytes, count, limits, rows, &colour.samples, message)
+        }
+        let raster = Raster(owning: rows, colour: colour, decodeDuration: .zero)
+        return try raster.plain(hasColour: true, interruption)
+    }
 }

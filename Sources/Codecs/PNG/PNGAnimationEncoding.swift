@@ -44,16 +44,11 @@ struct PNGAnimationEncoding: ~Copyable {
             guard file.count <= animation.mostBytes else { throw .tooLargeAnimation(animation) }
         }
         file += PNGFile.chunk(.IEND, [])
-        guard
-            let made = ImageBytes(
-                joining: [.made(file)], of: UnsafeRawBufferPointer(start: nil, count: 0))
-        else { throw .outOfMemory("no memory for the output") }
-        return made
+        return try ImageBytes(
+            joining: [.made(file)], of: UnsafeRawBufferPointer(start: nil, count: 0))
     }
 
-    private mutating func add(
-        _ picture: borrowing Raster, _ delay: FrameDelay
-    ) throws(CodecError) {
+    private mutating func add(_ picture: borrowing Raster, _ delay: FrameDelay) throws(CodecError) {
         let isFirst = sequenceNumber == 0
         let part = try changedPart(of: picture)
         var cut = try picture.cropped(

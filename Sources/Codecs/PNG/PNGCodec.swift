@@ -115,9 +115,7 @@ struct PNGSource: ImageDecoding, OwnFormatMaking, EXIFCarrying, WarningNoting {
     let header: ImageHeader
     let limits: CodecLimits
     private(set) var file: PNGFile
-    private let note = WarningNote()
-
-    var warning: ImageWarning? { note.warning }
+    let note = WarningNote()
 
     /// Notes chunks that a file with all metadata lacks.
     func noteMalformed(_ chunks: Set<Int>) {
@@ -150,9 +148,7 @@ struct PNGSource: ImageDecoding, OwnFormatMaking, EXIFCarrying, WarningNoting {
         }
     }
 
-    private func checkStructure(
-        memoryBytes: Int, _ interruption: Interruption
-    ) throws(CodecError) {
+    private func checkStructure(memoryBytes: Int, _ interruption: Interruption) throws(CodecError) {
         try file.checkChunks(in: source)
         try file.checkFrames(limits)
         // Unusual image data is left to the decoder, which accepts some of it: data for more than
@@ -201,8 +197,7 @@ struct PNGSource: ImageDecoding, OwnFormatMaking, EXIFCarrying, WarningNoting {
     ) throws(CodecError) -> Duration {
         var duration = Duration.zero
         try forEachFrame(interruption) { still, _ throws(CodecError) in
-            let rows = try decoded(
-                from: still, wholeBytes: wholeBytes, interruption, cpng_verify)
+            let rows = try decoded(from: still, wholeBytes: wholeBytes, interruption, cpng_verify)
             duration += rows.duration
         }
         return duration
@@ -218,10 +213,8 @@ struct PNGSource: ImageDecoding, OwnFormatMaking, EXIFCarrying, WarningNoting {
         let frames = file.animation?.frames ?? []
         for (index, frame) in frames.enumerated() {
             try interruption.look()
-            let pieces = try file.still(frame, in: source)
-            guard let still = ImageBytes(joining: pieces, of: source) else {
-                throw .outOfMemory("no memory for a frame")
-            }
+            let still = try ImageBytes(
+                joining: try file.still(frame, in: source), of: source, for: "a frame")
             try CodecError.naming("frame", index, of: frames.count) { () throws(CodecError) in
                 try still.withUnsafeBytes { (still) throws(CodecError) in
                     try body(still, frame.control)
@@ -267,14 +260,16 @@ struct PNGSource: ImageDecoding, OwnFormatMaking, EXIFCarrying, WarningNoting {
             }
         if keepsData {
             return .shortcut { interruption throws(CodecError) in
-                try PNGRewriting(of: self, by: recipe, interruption).passedThrough()
+                try PNGRewriting(png: self, recipe: recipe, interruption: interruption)
+                    .passedThrough()
             }
         }
         return .rewriting {
             (raster: consuming Raster, interruption: Interruption) throws(CodecError) in
             var still = self
             still.file = file.withoutAnimation
-            return try PNGRewriting(of: still, by: recipe, interruption).rewritten(raster)
+            return try PNGRewriting(png: still, recipe: recipe, interruption: interruption)
+                .rewritten(raster)
         }
     }
 
@@ -290,30 +285,23 @@ struct PNGSource: ImageDecoding, OwnFormatMaking, EXIFCarrying, WarningNoting {
         from source: UnsafeRawBufferPointer, wholeBytes: Int = .max, _ interruption: Interruption,
         _ decoder: Decoder
     ) throws(CodecError) -> cpng_image {
-        guard let bytes = source.baseAddress?.assumingMemoryBound(to: UInt8.self) else {
-            throw .notAnImage("no bytes")
-        }
+        let bytes = try source.start
         var rows = cpng_image()
         var libraryLimits = cpng_limits(
             maximum_pixels: UInt64(limits.maximumPixels),
             maximum_chunk_bytes: UInt64(limits.maximumMetadataBytes), maximum_cached_chunks: 128,
             maximum_warnings: Int32(clamping: limits.maximumWarnings),
             maximum_whole_bytes: UInt64(wholeBytes), interruption: interruption.pointer)
-        let (status, text) = withUnsafeTemporaryAllocation(
-            of: CChar.self, capacity: Int(CPNG_MESSAGE_BYTES)
-        ) { message in
-            message.initialize(repeating: 0)
-            guard let start = message.baseAddress else { return (CPNG_OUT_OF_MEMORY, "") }
-            let status = decoder(bytes, source.count, &libraryLimits, &rows, start)
-            return (status, status == CPNG_OK ? "" : String(cString: start))
+        let (status, text) = withMessage(CPNG_MESSAGE_BYTES) { message in
+            decoder(bytes, source.count, &libraryLimits, &rows, message)
         }
         switch status {
         case CPNG_OK: return rows
-        case CPNG_TRUNCATED: throw .corrupt(text, isTruncated: true)
+        case CPNG_TRUNCATED: throw .cut(text)
         case CPNG_LIMIT: throw .limitExceeded(text)
         case CPNG_OUT_OF_MEMORY: throw .outOfMemory(text)
         case CPNG_INTERRUPTED: throw interruption.error
-        default: throw .corrupt(text, isTruncated: false)
+        default: throw .broken(text)
         }
     }
 }

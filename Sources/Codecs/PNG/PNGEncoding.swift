@@ -30,22 +30,18 @@ struct PNGEncoding {
     /// - Throws: `outOfMemory`, or the interruption.
     static func encoded(
         _ raster: consuming Raster, exif: [UInt8]?, by recipe: Recipe, _ interruption: Interruption
-    ) throws(CodecError) -> ProcessedImage {
-        let begin = ThreadClock.now
+    ) throws(CodecError) -> ImageBytes {
         var raster = raster
         try raster.turn(interruption)
         var chunks: [UInt8] = []
         if let profile = raster.colour.profile { chunks += PNGFile.profileChunk(profile) }
         if let exif { chunks += PNGFile.chunk(.eXIf, exif) }
-        let (width, height) = (raster.widthInPixels, raster.heightInPixels)
         let encoding = PNGEncoding(
             effort: recipe.effort, changesKind: recipe.stripping != .none,
             interruption: interruption)
         let output = try encoding.encoded(&raster.rows, chunks: chunks, maximumBytes: .max / 4)
         guard let output else { throw .encodingFailed("the PNG is too large") }
-        return ProcessedImage(
-            output: .encoded(output), format: .png, widthInPixels: width, heightInPixels: height,
-            decodeDuration: raster.decodeDuration, encodeDuration: ThreadClock.now - begin)
+        return output
     }
 
     /// Writes the rows as a PNG file and consumes them.

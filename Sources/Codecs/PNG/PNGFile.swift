@@ -35,14 +35,12 @@ struct PNGFile {
 
     /// - Throws: `unsupported` for Apple's variant, `corrupt` without a valid header chunk.
     init(_ source: UnsafeRawBufferPointer) throws(CodecError) {
-        guard source.count >= 33 else {
-            throw .corrupt("the data ends inside the header", isTruncated: true)
-        }
+        guard source.count >= 33 else { throw .cutHeader }
         if source.holds("CgBI", at: 12) {
             throw .unsupported("a PNG of Apple's own variant (CgBI)")
         }
         guard source.bigEndian32(at: 8) == 13, source.holds("IHDR", at: 12) else {
-            throw .corrupt("no header chunk", isTruncated: false)
+            throw .broken("no header chunk")
         }
         width = source.bigEndian32(at: 16)
         height = source.bigEndian32(at: 20)
@@ -50,10 +48,10 @@ struct PNGFile {
         colorType = Int(source[25])
         isInterlaced = source[28] != 0
         guard (1...0x7FFF_FFFF).contains(width), (1...0x7FFF_FFFF).contains(height) else {
-            throw .corrupt("bad width or height", isTruncated: false)
+            throw .broken("bad width or height")
         }
         guard [1, 2, 4, 8, 16].contains(bitDepth), [0, 2, 3, 4, 6].contains(colorType) else {
-            throw .corrupt("bad bit depth or colour type", isTruncated: false)
+            throw .broken("bad bit depth or colour type")
         }
         var offset = 8
         while source.count - offset >= 12 {
@@ -111,7 +109,7 @@ struct PNGFile {
         var header = ImageHeader(
             format: .png, widthInPixels: width, heightInPixels: height, bitDepth: bitDepth,
             isProgressiveOrInterlaced: isInterlaced, orientation: orientation, channels: channels,
-            coefficientBytes: 0, sourceBytes: source.count, isAnimated: animation != nil,
+            sourceBytes: source.count, isAnimated: animation != nil,
             hasPackedProfile: chunks.contains { $0.type == .iCCP })
         header.frames = max(animation?.count ?? 1, 1)
         return header
@@ -183,7 +181,7 @@ extension PNGFile {
         let isTransparencyDamaged = chunks.prefix { $0.type != .IDAT }
             .contains { $0.type == .tRNS && !isIntact($0, in: source) }
         if let type = isTransparencyDamaged ? UInt32.tRNS : damagedAnimationChunk(in: source) {
-            throw .corrupt("\(PNGFile.name(type)): CRC error", isTruncated: false)
+            throw .broken("\(PNGFile.name(type)): CRC error")
         }
     }
 
@@ -284,9 +282,7 @@ extension PNGFile {
     /// Whether the decoder accepts the chunk, judged by its length, values and position after a
     /// palette of this many entries. Otherwise it skips the chunk and accepts a later one of the
     /// same type.
-    func isTaken(
-        _ chunk: Chunk, in source: UnsafeRawBufferPointer, paletteEntries: Int
-    ) -> Bool {
+    func isTaken(_ chunk: Chunk, in source: UnsafeRawBufferPointer, paletteEntries: Int) -> Bool {
         let length = chunk.data.count
         switch chunk.type {
         case .tRNS:
@@ -308,9 +304,7 @@ extension PNGFile {
 
     /// Returns all well-formed ancillary chunks that are known, or safe to copy into a file with
     /// other image data (section 5.4). Each stays before or after the image data.
-    private func wholeMetadata(
-        in source: UnsafeRawBufferPointer, limits: CodecLimits
-    ) -> Metadata {
+    private func wholeMetadata(in source: UnsafeRawBufferPointer, limits: CodecLimits) -> Metadata {
         var metadata = Metadata(malformed: malformedChunks(in: source, limits: limits))
         var hasSeenData = false
         for (index, chunk) in chunks.enumerated().dropFirst() {
@@ -352,9 +346,7 @@ extension PNGFile {
         .pCAL,
     ]
 
-    private func orientationPiece(
-        _ chunk: Chunk, in source: UnsafeRawBufferPointer
-    ) -> ImagePiece {
+    private func orientationPiece(_ chunk: Chunk, in source: UnsafeRawBufferPointer) -> ImagePiece {
         let minimal = PNGFile.chunk(.eXIf, ExifOrientation.minimalTIFF(orientation))
         return source[chunk.range].elementsEqual(minimal) ? .source(chunk.range) : .made(minimal)
     }

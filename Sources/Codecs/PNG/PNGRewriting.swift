@@ -4,18 +4,12 @@ internal import PrefetchModel
 /// Rewrites a PNG as a smaller PNG with the same pixels, and with metadata that only PNG has. The
 /// frames of an animation are copied.
 struct PNGRewriting {
-    private let png: PNGSource
-    private let recipe: Recipe
-    private let interruption: Interruption
+    let png: PNGSource
+    let recipe: Recipe
+    let interruption: Interruption
     private var source: UnsafeRawBufferPointer { png.source }
     private var file: PNGFile { png.file }
     private var header: ImageHeader { png.header }
-
-    init(of png: PNGSource, by recipe: Recipe, _ interruption: Interruption) {
-        self.png = png
-        self.recipe = recipe
-        self.interruption = interruption
-    }
 
     /// Returns the source without malformed chunks, or an animation without its metadata.
     func passedThrough() throws(CodecError) -> ProcessedImage {
@@ -24,19 +18,10 @@ struct PNGRewriting {
             wholeBytes: file.animation == nil ? .max : 0, interruption)
         let begin = ThreadClock.now
         let metadata = metadata(valid: valid, isUpright: false)
-        let output = try output(
-            of: file.stripped(source, metadata, stripping: recipe.stripping))
-        return image(output, decodeDuration: duration, encodeDuration: ThreadClock.now - begin)
-    }
-
-    private func output(
-        of pieces: [ImagePiece]
-    ) throws(CodecError) -> ProcessedImage.Output {
-        if pieces.isWhole(source) { return .source }
-        guard let copy = ImageBytes(joining: pieces, of: source) else {
-            throw .outOfMemory("no memory for the output")
-        }
-        return .encoded(copy)
+        let pieces = file.stripped(source, metadata, stripping: recipe.stripping)
+        return ProcessedImage(
+            keeping: header, as: try .init(joining: pieces, of: source), decodeDuration: duration,
+            encodeDuration: ThreadClock.now - begin)
     }
 
     /// Returns the same pixels with the orientation applied and without interlacing, or the
@@ -60,13 +45,12 @@ struct PNGRewriting {
             &raster.rows, chunks: metadata.leading.bytes(of: source),
             maximumBytes: recipe.keepsLarger
                 ? .max / 4 : stripped.byteCount - metadata.trailing.byteCount)
-        let output: ProcessedImage.Output
-        if let encoded {
-            let whole = try adding(metadata.trailing, to: encoded)
-            output = isSource(whole) ? .source : .encoded(whole)
-        } else {
-            output = try self.output(of: stripped)
-        }
+        let output: ProcessedImage.Output =
+            if let encoded {
+                .init(try adding(metadata.trailing, to: encoded), from: source)
+            } else {
+                try .init(joining: stripped, of: source)
+            }
         let (width, height) = header.displayedSize
         return ProcessedImage(
             output: output, format: .png, widthInPixels: width, heightInPixels: height,
@@ -82,14 +66,6 @@ struct PNGRewriting {
         return metadata
     }
 
-    private func image(
-        _ output: ProcessedImage.Output, decodeDuration: Duration, encodeDuration: Duration
-    ) -> ProcessedImage {
-        ProcessedImage(
-            keeping: header, as: output, decodeDuration: decodeDuration,
-            encodeDuration: encodeDuration)
-    }
-
     /// Inserts chunks between the image data and the end.
     private func adding(
         _ chunks: [ImagePiece], to encoded: ImageBytes
@@ -100,12 +76,8 @@ struct PNGRewriting {
         let pieces: [ImagePiece] = [
             .source(0..<end), .made(trailing), .source(end..<encoded.count),
         ]
-        let whole = encoded.withUnsafeBytes { ImageBytes(joining: pieces, of: $0) }
-        guard let whole else { throw .outOfMemory("no memory for the output") }
-        return whole
-    }
-
-    private func isSource(_ encoded: ImageBytes) -> Bool {
-        encoded.count == source.count && encoded.withUnsafeBytes { $0.elementsEqual(source) }
+        return try encoded.withUnsafeBytes { (encoded) throws(CodecError) in
+            try ImageBytes(joining: pieces, of: encoded)
+        }
     }
 }

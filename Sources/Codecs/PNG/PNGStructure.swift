@@ -7,18 +7,12 @@ extension PNGFile {
     /// Damaged ancillary chunks are accepted, since decoders skip them. Transparency and animation
     /// chunks are refused, because skipping them loses pixels.
     func checkChunks(in source: UnsafeRawBufferPointer) throws(CodecError) {
-        guard chunks.last?.type == .IEND else {
-            throw .cutImage
-        }
-        guard isFormOfHeaderValid(in: source) else {
-            throw .corrupt("bad header chunk", isTruncated: false)
-        }
+        guard chunks.last?.type == .IEND else { throw .cutImage }
+        guard isFormOfHeaderValid(in: source) else { throw .broken("bad header chunk") }
         var seen: Set<UInt32> = []
         for chunk in chunks {
             let type = chunk.type
-            guard PNGFile.isWellFormed(type) else {
-                throw .corrupt("invalid chunk type", isTruncated: false)
-            }
+            guard PNGFile.isWellFormed(type) else { throw .broken("invalid chunk type") }
             let isAncillary = type & 0x2000_0000 != 0
             if isAncillary && type != .tRNS { continue }
             // Chunks after the image data have no effect on it, except another header, although
@@ -27,29 +21,25 @@ extension PNGFile {
             let isBehindImageData = seen.contains(.IDAT)
             let isRepeated = !seen.insert(type).inserted
             if isRepeated, type == .IHDR || type == .PLTE && !isBehindImageData {
-                throw .corrupt("\(PNGFile.name(type)): out of place", isTruncated: false)
+                throw .broken("\(PNGFile.name(type)): out of place")
             }
             switch type {
             case .IHDR, .tRNS, .IEND: break
             case .PLTE:
                 guard isBehindImageData || isPaletteTaken(ofBytes: chunk.data.count) else {
-                    throw .corrupt("bad palette", isTruncated: false)
+                    throw .broken("bad palette")
                 }
             case .IDAT:
-                guard colorType != 3 || seen.contains(.PLTE) else {
-                    throw .corrupt("no palette", isTruncated: false)
-                }
+                guard colorType != 3 || seen.contains(.PLTE) else { throw .broken("no palette") }
             default:
-                guard isBehindImageData else {
-                    throw .corrupt("unhandled critical chunk", isTruncated: false)
-                }
+                guard isBehindImageData else { throw .broken("unhandled critical chunk") }
             }
             // Transparency after the image data is ignored, so its damage does not matter.
             guard isIntact(chunk, in: source) || (type == .tRNS && isBehindImageData) else {
-                throw .corrupt("\(PNGFile.name(type)): CRC error", isTruncated: false)
+                throw .broken("\(PNGFile.name(type)): CRC error")
             }
         }
-        guard seen.contains(.IDAT) else { throw .corrupt("no image data", isTruncated: false) }
+        guard seen.contains(.IDAT) else { throw .broken("no image data") }
         try checkIgnoredDamage(in: source)
     }
 
@@ -90,9 +80,7 @@ extension PNGFile {
         _ data: [Range<Int>], width: Int, height: Int, in source: UnsafeRawBufferPointer,
         memoryBytes: Int, _ interruption: Interruption
     ) throws(CodecError) -> Bool {
-        guard let start = source.baseAddress?.assumingMemoryBound(to: UInt8.self) else {
-            return false
-        }
+        let start = try source.start
         let parts = data.map { cpng_part(bytes: start + $0.lowerBound, length: $0.count) }
         var form = cpng_form(
             width: UInt32(clamping: width), height: UInt32(clamping: height),

@@ -90,43 +90,16 @@ package struct ThumbHashPicture: Sendable {
 
     /// The picture as a PNG.
     package func png() throws(CodecError) -> [UInt8] {
-        let result = bitmap.withUnsafeBytes { bytes in
-            Result { () throws(CodecError) in try ThumbHashPicture.png(of: bytes) }
+        let interruption = Interruption(CodecLimits(), nil)
+        let channels = hasAlpha ? 4 : 3
+        let raster = try Raster(
+            width: widthInPixels, height: heightInPixels, channels: channels, interruption)
+        for (index, sample) in pixels.enumerated() where index % 4 < channels {
+            let (y, x) = (index / 4).quotientAndRemainder(dividingBy: widthInPixels)
+            raster.firstSample[y * raster.stride + x * channels + index % 4] = sample
         }
-        return try result.get()
-    }
-
-    private static func png(of bitmap: UnsafeRawBufferPointer) throws(CodecError) -> [UInt8] {
-        let header = try Codecs.header(of: bitmap)
-        let processed = try ImageProcessor.process(
-            bitmap, header: header, recipes: [Recipe(encoding: .png, keepsLarger: true)])
-        guard let result = processed.results.first,
-            case .encoded(let png) = try result.get().output
-        else { throw .encodingFailed("no PNG") }
-        return png.withUnsafeBytes { [UInt8]($0) }
-    }
-
-    /// The picture as an uncompressed BMP of 32 bits with version 4 of the header: its masks say
-    /// where alpha is.
-    private var bitmap: [UInt8] {
-        var bytes: [UInt8] = [UInt8(ascii: "B"), UInt8(ascii: "M")]
-        func append(_ number: Int, bytes count: Int) {
-            for shift in 0..<count {
-                bytes.append(UInt8(truncatingIfNeeded: number >> (8 * shift)))
-            }
-        }
-        let offset = 14 + 108
-        for number in [offset + pixels.count, 0, offset, 108, widthInPixels, -heightInPixels] {
-            append(number, bytes: 4)
-        }
-        append(1, bytes: 2)
-        append(32, bytes: 2)
-        // BI_BITFIELDS; sRGB.
-        let masks = [0xFF, 0xFF00, 0xFF_0000, hasAlpha ? 0xFF00_0000 : 0]
-        for number in [3, pixels.count, 2835, 2835, 0, 0] + masks + [0x7352_4742] {
-            append(number, bytes: 4)
-        }
-        bytes += [UInt8](repeating: 0, count: offset - bytes.count)
-        return bytes + pixels
+        let recipe = Recipe(encoding: .png, keepsLarger: true)
+        return try PNGEncoding.encoded(raster, exif: nil, by: recipe, interruption)
+            .withUnsafeBytes { [UInt8]($0) }
     }
 }

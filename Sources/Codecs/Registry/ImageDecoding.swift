@@ -17,9 +17,7 @@ protocol ImageDecoding: SendableMetatype {
 
     /// Decodes the picture; of an animation the first frame, with every frame verified. Colours are
     /// as the file declares them, except that inks (CMYK) become sRGB.
-    func raster(
-        _ request: RasterRequest, _ interruption: Interruption
-    ) throws(CodecError) -> Raster
+    func raster(_ request: RasterRequest, _ interruption: Interruption) throws(CodecError) -> Raster
 
     /// Looks for damage and keeps nothing.
     ///
@@ -108,8 +106,14 @@ protocol PlaceholderNoting: ImageDecoding {
 
 /// Accepts files with faults that lose no pixel.
 protocol WarningNoting: ImageDecoding {
+    var note: WarningNote { get }
+
     /// The first fault that opening, checking or decoding has found so far.
     var warning: ImageWarning? { get }
+}
+
+extension WarningNoting {
+    var warning: ImageWarning? { note.warning }
 }
 
 extension ImageDecoding {

@@ -29,9 +29,7 @@ extension TransformationPlan {
     }
 
     /// The encoding of the result, with at most red, green, blue and alpha.
-    private func encodingEstimate(
-        for recipe: Recipe, by codec: ImageCodec
-    ) -> MemoryEstimate {
+    private func encodingEstimate(for recipe: Recipe, by codec: ImageCodec) -> MemoryEstimate {
         size.basis(recipe).encoding(EncodedFormat(transforming: recipe, by: codec))
     }
 
@@ -82,8 +80,7 @@ extension TransformationPlan.Size {
     func basis(_ recipe: Recipe) -> EstimateBasis {
         let picture = ImageHeader(
             format: .png, widthInPixels: width, heightInPixels: height, bitDepth: 8,
-            isProgressiveOrInterlaced: false, orientation: ExifOrientation.upright, channels: 4,
-            coefficientBytes: 0, sourceBytes: 0)
+            channels: 4, sourceBytes: 0)
         return EstimateBasis(picture, recipe)
     }
 }

@@ -133,9 +133,7 @@ struct TransformationPlan {
             on: Size(width: width, height: height), color, isBehind: true)
     }
 
-    private mutating func put(
-        x: Int, y: Int, on canvas: Size, _ color: RGBAColor, isBehind: Bool
-    ) {
+    private mutating func put(x: Int, y: Int, on canvas: Size, _ color: RGBAColor, isBehind: Bool) {
         // Also where it only fills transparent pixels.
         guard canvas != size || isBehind && color.alpha > 0 else { return }
         steps.append(.canvas(x: x, y: y, canvas, color, isBehind: isBehind))
@@ -149,9 +147,7 @@ struct TransformationPlan {
         case .offset(let left, let top): (x, y) = (left, top)
         case .gravity(let gravity):
             let (horizontal, vertical) = gravity.shares
-            (x, y) = (
-                (size.width - width) * horizontal / 2, (size.height - height) * vertical / 2
-            )
+            (x, y) = ((size.width - width) * horizontal / 2, (size.height - height) * vertical / 2)
         }
         guard x < size.width, y < size.height else {
             throw .unsupported(
@@ -260,4 +256,33 @@ extension CropGeometry.Gravity {
             }
         return (horizontal, vertical)
     }
+}
+
+/// A recipe and its transformation plan for one picture.
+struct PlannedRecipe {
+    let recipe: Recipe
+    /// Has no steps for ``Recipe/Encoding/original``; the error explains why the steps are
+    /// impossible.
+    let plan: Result<TransformationPlan, CodecError>
+    /// Nil for a result that is not made frame by frame.
+    let animationEncoder: AnimationEncoder?
+
+    init(_ recipe: Recipe, of header: ImageHeader) {
+        self.recipe = recipe
+        let planned = recipe.encoding == .original ? recipe.untransformed : recipe
+        let plan = Result { () throws(CodecError) in try TransformationPlan(planned, of: header) }
+        self.plan = plan
+        animationEncoder = (try? plan.get()).flatMap {
+            AnimationEncoder.chosen(by: recipe, of: header, isTransformed: !$0.isEmpty)
+        }
+    }
+
+    /// The plan; nil if it is impossible. The error is reported when the steps would be carried
+    /// out.
+    var steps: TransformationPlan? {
+        if case .success(let plan) = plan { plan } else { nil }
+    }
+
+    /// The scale at which to decode the source.
+    var scale: DecodingScale { steps?.scale ?? .full }
 }

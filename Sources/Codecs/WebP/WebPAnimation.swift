@@ -28,8 +28,7 @@
                     interruption)
                 try decode(
                     frame: index,
-                    into: cwebp_rows(
-                        first: raster.firstSample, stride: raster.stride, channels: 4),
+                    into: cwebp_rows(first: raster.firstSample, stride: raster.stride, channels: 4),
                     interruption)
                 try body(raster, frame.control)
             }
@@ -96,8 +95,7 @@
                     height: rows.height, channels: Int32(picture.channels))
                 try check(cwebp_animation_add(encoder, &pixels, UInt32(time)), interruption)
                 // The library's times have 31 bits, and a frame's 24.
-                time = min(
-                    time + min(delay.units(perSecond: 1_000), mostDelay), Int(Int32.max))
+                time = min(time + min(delay.units(perSecond: 1_000), mostDelay), Int(Int32.max))
             }
             guard let encoder else { throw .encodingFailed("no frames") }
             var (bytes, count): (UnsafeMutablePointer<UInt8>?, Int) = (nil, 0)

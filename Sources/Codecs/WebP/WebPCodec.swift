@@ -20,9 +20,7 @@
         let file: WebPFile
         /// Whether its pictures are frames, even a single one.
         private let isAnimation: Bool
-        private let note = WarningNote()
-
-        var warning: ImageWarning? { note.warning }
+        let note = WarningNote()
 
         init(
             _ source: UnsafeRawBufferPointer, header: ImageHeader, limits: CodecLimits
@@ -39,14 +37,7 @@
             UnsafeRawBufferPointer(rebasing: source[..<file.pictureEnd])
         }
 
-        static var version: String {
-            withUnsafeTemporaryAllocation(of: CChar.self, capacity: 16) { text in
-                text.initialize(repeating: 0)
-                guard let start = text.baseAddress else { return "" }
-                cwebp_library_version(start)
-                return String(cString: start)
-            }
-        }
+        static var version: String { withMessage(16) { cwebp_library_version($0) }.text }
 
         static func header(of source: UnsafeRawBufferPointer) throws(CodecError) -> ImageHeader {
             let features = try features(of: source)
@@ -54,8 +45,8 @@
             let (width, height) = (Int(features.width), Int(features.height))
             var header = ImageHeader(
                 format: .webp, widthInPixels: width, heightInPixels: height, bitDepth: 8,
-                isProgressiveOrInterlaced: false, orientation: file.orientation,
-                channels: features.has_alpha || features.is_animated ? 4 : 3, coefficientBytes: 0,
+                orientation: file.orientation,
+                channels: features.has_alpha || features.is_animated ? 4 : 3,
                 sourceBytes: source.count)
             header.isAnimated = file.frames.count > 1
             header.frames = max(file.frames.count, 1)
@@ -118,13 +109,11 @@
             of source: UnsafeRawBufferPointer
         ) throws(CodecError) -> cwebp_features {
             var features = cwebp_features()
-            let start = source.baseAddress?.assumingMemoryBound(to: UInt8.self)
-            guard let start else { throw .notAnImage("no bytes") }
-            switch cwebp_read_header(start, source.count, &features) {
+            switch cwebp_read_header(try source.start, source.count, &features) {
             case CWEBP_OK: return features
             case CWEBP_TRUNCATED:
-                throw .corrupt("the data ends inside the header", isTruncated: true)
-            default: throw .corrupt("a damaged header", isTruncated: false)
+                throw .cutHeader
+            default: throw .broken("a damaged header")
             }
         }
 
@@ -164,9 +153,7 @@
         ///   limit.
         private func checkFrames() throws(CodecError) {
             guard isAnimation else { return }
-            guard !file.frames.isEmpty else {
-                throw .corrupt("an animation without frames", isTruncated: false)
-            }
+            guard !file.frames.isEmpty else { throw .broken("an animation without frames") }
             var budget = FrameBudget(limits)
             for frame in file.frames {
                 try budget.take(
@@ -224,7 +211,7 @@
             _ interruption: Interruption
         ) throws(CodecError) {
             guard let start = data.baseAddress?.assumingMemoryBound(to: UInt8.self) else {
-                throw .corrupt("a frame without data", isTruncated: false)
+                throw .broken("a frame without data")
             }
             func run(_ rows: UnsafePointer<cwebp_rows>?) -> cwebp_status {
                 cwebp_decode(
@@ -237,7 +224,7 @@
                 throw .cutImage
             case CWEBP_OUT_OF_MEMORY: throw .outOfMemory("no memory for the decoder")
             case CWEBP_INTERRUPTED: throw interruption.error
-            default: throw .corrupt("damaged data", isTruncated: false)
+            default: throw .broken("damaged data")
             }
         }
 

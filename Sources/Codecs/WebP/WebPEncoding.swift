@@ -13,7 +13,8 @@ extension QualityCurve {
     extension ImageEncoder {
         static let webP = ImageEncoder(
             // RFC 9649.
-            sideLimit: SideLimit("a WebP", 16383), carriesGreyProfiles: false, curve: .libwebp,
+            sideLimit: SideLimit(subject: "a WebP", pixels: 16383), carriesGreyProfiles: false,
+            curve: .libwebp,
             // Measured over noise with libwebp 1.2.4: 22 bytes a pixel lossless, 35 with an alpha
             // channel, which is always lossless; 2 otherwise.
             workingMemory: { basis in
@@ -38,9 +39,7 @@ extension QualityCurve {
         static func encoded(
             _ raster: consuming Raster, exif: [UInt8]?, by recipe: Recipe,
             _ interruption: Interruption
-        ) throws(CodecError) -> ProcessedImage {
-            let begin = ThreadClock.now
-            let duration = raster.decodeDuration
+        ) throws(CodecError) -> ImageBytes {
             var plain = try raster.encodable(interruption)
             try plain.turn(interruption)
             let metadata = WebPMetadata(profile: plain.colour.profile, exif: exif)
@@ -57,10 +56,7 @@ extension QualityCurve {
                         try encoded(plain, .lossless, metadata, recipe, most, interruption) ?? made
                 }
             }
-            return ProcessedImage(
-                output: .encoded(made), format: .webp, widthInPixels: plain.widthInPixels,
-                heightInPixels: plain.heightInPixels, decodeDuration: duration,
-                encodeDuration: ThreadClock.now - begin)
+            return made
         }
 
         /// Whether lossy encoding would smear a picture that a JPEG would store with full chroma.
@@ -87,8 +83,7 @@ extension QualityCurve {
             guard isSmeared(raster) else { return false }
             try interruption.check()
             let none = WebPMetadata(profile: nil, exif: nil)
-            let lossy = try encoded(
-                raster, .quality(quality), none, recipe, .max / 4, interruption)
+            let lossy = try encoded(raster, .quality(quality), none, recipe, .max / 4, interruption)
             guard let lossy else { return false }
             let most = mostLosslessBytes(of: raster, for: lossy.count, limit: .max)
             return try encoded(raster, .lossless, none, recipe, most, interruption) != nil
@@ -143,8 +138,7 @@ extension QualityCurve {
                 channels: Int32(raster.channels))
             var options = options(kind, recipe)
             var (bytes, count): (UnsafeMutablePointer<UInt8>?, Int) = (nil, 0)
-            switch cwebp_encode(
-                &picture, &options, most, interruption.pointer, &bytes, &count)
+            switch cwebp_encode(&picture, &options, most, interruption.pointer, &bytes, &count)
             {
             case CWEBP_OK: break
             case CWEBP_TOO_LARGE: return nil
@@ -168,10 +162,7 @@ extension QualityCurve {
             return try made.withUnsafeBytes { (made) throws(CodecError) -> ImageBytes in
                 let pieces = try WebPFile(made).extended(
                     by: metadata, width: width, height: height, hasAlpha: hasAlpha)
-                guard let file = ImageBytes(joining: pieces, of: made) else {
-                    throw .outOfMemory("no memory for the output")
-                }
-                return file
+                return try ImageBytes(joining: pieces, of: made)
             }
         }
 

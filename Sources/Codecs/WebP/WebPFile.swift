@@ -63,9 +63,7 @@
         ///
         /// - Throws: `corrupt` if the data ends before the first chunk.
         init(_ source: UnsafeRawBufferPointer) throws(CodecError) {
-            guard source.count >= WebPFile.riffBytes + 8 else {
-                throw .corrupt("the data ends inside the header", isTruncated: true)
-            }
+            guard source.count >= WebPFile.riffBytes + 8 else { throw .cutHeader }
             end = 8 + source.littleEndian32(at: 4)
             let most = min(end, source.count)
             isCut = end > source.count
@@ -118,7 +116,7 @@
             let start = chunk.data.lowerBound
             guard chunks.contains(where: { $0.type == .ANIM }), chunk.data.count >= 16,
                 let canvas = chunks.first?.data, canvas.count >= 10
-            else { throw .corrupt("a frame without its description", isTruncated: false) }
+            else { throw .broken("a frame without its description") }
             let flags = source[start + 15]
             let control = FrameControl(
                 x: 2 * source.littleEndian24(at: start),
@@ -131,7 +129,7 @@
             let data = try picture(in: start + 16..<chunk.data.upperBound, of: source)
             guard control.x + control.width <= 1 + source.littleEndian24(at: canvas.lowerBound + 4),
                 control.y + control.height <= 1 + source.littleEndian24(at: canvas.lowerBound + 7)
-            else { throw .corrupt("a frame beyond the canvas", isTruncated: false) }
+            else { throw .broken("a frame beyond the canvas") }
             return WebPFrame(control: control, data: data)
         }
 
@@ -164,9 +162,7 @@
                 if type == .VP8 || type == .VP8L { picture = picture ?? frame.lowerBound..<end }
                 offset = end + length % 2
             }
-            guard let picture else {
-                throw .corrupt("a frame without a whole picture", isTruncated: false)
-            }
+            guard let picture else { throw .broken("a frame without a whole picture") }
             return picture
         }
 
@@ -174,9 +170,7 @@
         ///
         /// - Throws: `corrupt`; `limitExceeded` for too many chunks.
         func check() throws(CodecError) {
-            guard !isCut else {
-                throw .cutImage
-            }
+            guard !isCut else { throw .cutImage }
             guard !hasTooManyChunks else {
                 throw .limitExceeded("more than \(CodecLimits.maximumPieces) chunks")
             }
@@ -323,8 +317,7 @@
                 case .ICCP where seen.insert(chunk.type).inserted:
                     profile(in: source, limits: limits) == nil
                 case .EXIF where seen.insert(chunk.type).inserted:
-                    !ExifOrientation.isWhole(
-                        tiff: .init(rebasing: source[exifData ?? chunk.data]))
+                    !ExifOrientation.isWhole(tiff: .init(rebasing: source[exifData ?? chunk.data]))
                 case .XMP where seen.insert(chunk.type).inserted: false
                 case .ICCP, .EXIF, .XMP: true
                 default: false

@@ -65,9 +65,7 @@ struct EntryPlan {
 
     /// Rejects a result that is impossible for any data. A damaged file gets the same
     /// answer, since another result may or may not have found the damage before.
-    func checkFeasibility(
-        of planned: PlannedRecipe, as format: EncodedFormat
-    ) throws(CodecError) {
+    func checkFeasibility(of planned: PlannedRecipe, as format: EncodedFormat) throws(CodecError) {
         guard let plan = planned.steps else { return }
         guard plan.isEmpty else {
             let format = EncodedFormat(transforming: planned.recipe, by: codec)
@@ -126,15 +124,7 @@ struct EntryPlan {
         _ pieces: [ImagePiece], decodeDuration: Duration
     ) throws(CodecError) -> ProcessedImage {
         let begin = ThreadClock.now
-        var output = ProcessedImage.Output.source
-        if !pieces.isWhole(bytes) {
-            guard let copy = ImageBytes(joining: pieces, of: bytes) else {
-                throw .outOfMemory("no memory for the output")
-            }
-            let isSame =
-                copy.count == bytes.count && copy.withUnsafeBytes { $0.elementsEqual(bytes) }
-            if !isSame { output = .encoded(copy) }
-        }
+        let output = try ProcessedImage.Output(joining: pieces, of: bytes)
         return ProcessedImage(
             keeping: header, as: output, decodeDuration: decodeDuration,
             encodeDuration: ThreadClock.now - begin)

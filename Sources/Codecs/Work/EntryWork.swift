@@ -180,7 +180,7 @@ struct EntryWork: ~Copyable {
             RasterRequest(form: .native, conversion: handling.conversion), interruption)
         raster = try raster.described(by: handling.profile, interruption)
         let exif = source.exif(keptBy: recipe)
-        var image = try FormatChoice(recipe, interruption)
+        var image = try FormatChoice(recipe: recipe, interruption: interruption)
             .smallest(of: raster, exif: exif, beside: kept)
         image.colour = image.colour ?? handling.treatment
         return image
@@ -229,7 +229,7 @@ struct EntryWork: ~Copyable {
         _ interruption: Interruption
     ) throws(CodecError) -> ProcessedImage {
         guard let source = source as? any AnimationDecoding, let description = source.animation
-        else { throw .corrupt("an animation without frames", isTruncated: false) }
+        else { throw .broken("an animation without frames") }
         isDecoded = true
         let begin = ThreadClock.now
         let handling = try plan.handlingOfFrames(by: recipe, after: steps)

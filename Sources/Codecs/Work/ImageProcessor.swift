@@ -195,8 +195,7 @@ private struct DistinctRecipes {
         }
         var known: [String: Int] = [:]
         for recipe in recipes {
-            let text = Recipe.effectiveText(
-                of: recipe.canonicalText, under: header.codec?.same)
+            let text = Recipe.effectiveText(of: recipe.canonicalText, under: header.codec?.same)
             let place = known[text] ?? self.recipes.count
             if known.updateValue(place, forKey: text) == nil { self.recipes.append(recipe) }
             places.append(place)

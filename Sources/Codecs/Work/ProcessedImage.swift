@@ -8,16 +8,16 @@ package struct ProcessedImage: Sendable {
         case encoded(ImageBytes)
     }
 
-    package let output: Output
+    package internal(set) var output: Output
     package let format: ImageFormat
     /// False for a format that is not decoded; its bytes are stored unchanged.
-    package let isDecoded: Bool
+    package private(set) var isDecoded = true
     /// As displayed, with the orientation applied; 0 if unknown, which only happens for formats
     /// that are not decoded.
     package let widthInPixels: Int
     package let heightInPixels: Int
     /// The EXIF orientation, 1…8, which the stored bytes leave to readers.
-    package let orientation: Int
+    package private(set) var orientation = ExifOrientation.upright
     /// The number of frames, if only the first one is stored although the recipe keeps animations;
     /// nil otherwise.
     package internal(set) var framesOfSource: Int?
@@ -28,21 +28,16 @@ package struct ProcessedImage: Sendable {
     /// Nil for sources that are stored unchanged without looking.
     package internal(set) var colour: ColourTreatment?
 
-    init(
-        output: Output, format: ImageFormat, isDecoded: Bool = true, widthInPixels: Int,
-        heightInPixels: Int, orientation: Int = ExifOrientation.upright,
-        decodeDuration: Duration, encodeDuration: Duration
-    ) {
-        self.output = output
-        self.format = format
-        self.isDecoded = isDecoded
-        self.widthInPixels = widthInPixels
-        self.heightInPixels = heightInPixels
-        self.orientation = orientation
-        self.decodeDuration = decodeDuration
-        self.encodeDuration = encodeDuration
+    /// Returns the length of the stored image, made from a source with this header.
+    func byteCount(of source: ImageHeader) -> Int {
+        switch output {
+        case .source: source.sourceBytes
+        case .encoded(let bytes): bytes.count
+        }
     }
+}
 
+extension ProcessedImage {
     /// An image with the source's own rows and orientation.
     init(
         keeping header: ImageHeader, as output: Output, isDecoded: Bool = true,
@@ -54,12 +49,19 @@ package struct ProcessedImage: Sendable {
             heightInPixels: height, orientation: header.orientation,
             decodeDuration: decodeDuration, encodeDuration: encodeDuration)
     }
+}
 
-    /// Returns the length of the stored image, made from a source with this header.
-    func byteCount(of source: ImageHeader) -> Int {
-        switch output {
-        case .source: source.sourceBytes
-        case .encoded(let bytes): bytes.count
-        }
+extension ProcessedImage.Output {
+    /// A file made of a source; the source itself if it has the same bytes.
+    init(_ made: ImageBytes, from source: UnsafeRawBufferPointer) {
+        let isSame = made.count == source.count && made.withUnsafeBytes { $0.elementsEqual(source) }
+        self = isSame ? .source : .encoded(made)
+    }
+
+    /// - Throws: `outOfMemory`.
+    init(joining pieces: [ImagePiece], of source: UnsafeRawBufferPointer) throws(CodecError) {
+        self =
+            pieces.isWhole(source)
+            ? .source : .init(try ImageBytes(joining: pieces, of: source), from: source)
     }
 }

@@ -52,7 +52,7 @@ struct SharedRasters: ~Copyable {
             }
             request.conversion = handling.conversion
         }
-        shared[steps.scale, default: SharedRaster(request)].add(request)
+        shared[steps.scale, default: SharedRaster(request: request)].add(request)
         // For the smallest result, the source's own format may need a raster too.
         if case .smallest = format, steps.isEmpty, let own = plan.header.ownRecipe(for: recipe),
             let way = try? plan.way(to: plan.ownFormat, by: own),
@@ -211,13 +211,9 @@ struct SharedRasters: ~Copyable {
 /// One decoding for several results.
 private struct SharedRaster {
     /// Serves all of them.
-    private(set) var request: RasterRequest
+    var request: RasterRequest
     /// Results still to be made of it.
     var uses = 0
-
-    init(_ request: RasterRequest) {
-        self.request = request
-    }
 
     mutating func add(_ other: RasterRequest) {
         if other.form != request.form { request.form = .native }
@@ -248,4 +244,30 @@ struct PlaceholderCollector {
     }
 
     var made: Placeholder? { ofPixels ?? noted?() }
+}
+
+/// The rasters of one source, at most one for each scale.
+struct ScaledRasters: ~Copyable {
+    private var full: Raster?
+    private var half: Raster?
+    private var quarter: Raster?
+    private var eighth: Raster?
+
+    mutating func take(_ scale: DecodingScale) -> Raster? {
+        switch scale {
+        case .full: full.take()
+        case .half: half.take()
+        case .quarter: quarter.take()
+        case .eighth: eighth.take()
+        }
+    }
+
+    mutating func put(_ raster: consuming Raster, at scale: DecodingScale) {
+        switch scale {
+        case .full: full = consume raster
+        case .half: half = consume raster
+        case .quarter: quarter = consume raster
+        case .eighth: eighth = consume raster
+        }
+    }
 }

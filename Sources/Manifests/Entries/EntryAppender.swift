@@ -150,9 +150,7 @@ final class EntryAppender {
     }
 
     /// Returns the text of an absolute URL that differs from the normalised one, if it is wanted.
-    private func spelling(
-        of url: UnsafeBufferPointer<UInt8>, normalized: Range<Int>
-    ) -> String? {
+    private func spelling(of url: UnsafeBufferPointer<UInt8>, normalized: Range<Int>) -> String? {
         guard options.keepsSpelling, !batch.text[normalized].elementsEqual(url) else { return nil }
         let scheme = url.prefix { $0 != UInt8(ascii: ":") }
         // A relative URL begins with a slash, or has another one before its colon.
@@ -212,8 +210,7 @@ final class EntryAppender {
     ) {
         gap =
             gap
-            ?? ListGap(
-                problem.omission, at: "\(batch.manifest):\(line)", problem.failure.message)
+            ?? ListGap(problem.omission, at: "\(batch.manifest):\(line)", problem.failure.message)
         // One shard reports the bad lines.
         if let shard = options.shard, shard.index > 0 {
             otherShards += 1

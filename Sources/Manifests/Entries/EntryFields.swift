@@ -112,9 +112,7 @@ struct EntryFields {
         names.contains(name) || name.hasPrefix(attributePrefix) && name != attributePrefix
     }
 
-    private mutating func addAttribute(
-        _ field: Slice<UnsafeBufferPointer<UInt8>>, _ value: Slice<UnsafeBufferPointer<UInt8>>
-    ) throws {
+    private mutating func addAttribute(_ field: Bytes, _ value: Bytes) throws {
         let nameBytes = field.dropFirst(EntryFields.attributePrefix.utf8.count)
         guard let name = String(validating: nameBytes, as: UTF8.self) else {
             throw EntryFields.problem("an attribute's name is not UTF-8")
@@ -132,9 +130,7 @@ struct EntryFields {
         attributes.append(attribute)
     }
 
-    private mutating func addHeader(
-        _ value: Slice<UnsafeBufferPointer<UInt8>>
-    ) throws {
+    private mutating func addHeader(_ value: Bytes) throws {
         guard let text = String(validating: value, as: UTF8.self) else {
             throw EntryFields.problem("a header is not UTF-8")
         }
@@ -155,8 +151,7 @@ struct EntryFields {
     /// Adds another URL.
     mutating func addURL(_ value: Bytes) throws {
         guard otherURLs.count < EntryExtras.maximumAlternatives else {
-            throw EntryFields.problem(
-                "more than \(EntryExtras.maximumAlternatives) fields 'url'")
+            throw EntryFields.problem("more than \(EntryExtras.maximumAlternatives) fields 'url'")
         }
         guard !value.isEmpty else { throw EntryFields.problem("field 'url' is empty") }
         guard !value.contains(where: { $0 < 0x20 || $0 == 0x7F }) else {
@@ -165,20 +160,14 @@ struct EntryFields {
         otherURLs.append(Array(value))
     }
 
-    private static func timeToLive(
-        _ value: Slice<UnsafeBufferPointer<UInt8>>
-    ) throws -> Duration {
+    private static func timeToLive(_ value: Bytes) throws -> Duration {
         guard value.count <= maximumTimeToLiveBytes,
             let duration = Duration(quantity: String(decoding: value, as: UTF8.self))
-        else {
-            throw problem("ttl", takes: Duration.quantityForm + ", at most 36500d", value)
-        }
+        else { throw problem("ttl", takes: Duration.quantityForm + ", at most 36500d", value) }
         return duration
     }
 
-    private static func priority(
-        _ value: Slice<UnsafeBufferPointer<UInt8>>
-    ) throws -> Priority {
+    private static func priority(_ value: Bytes) throws -> Priority {
         switch String(decoding: value.prefix(8), as: UTF8.self) {
         case "high" where value.count == 4: return .high
         case "normal" where value.count == 6: return .normal
@@ -191,9 +180,7 @@ struct EntryFields {
         }
     }
 
-    private static func checkKey(
-        _ value: UnsafeBufferPointer<UInt8>
-    ) throws {
+    private static func checkKey(_ value: UnsafeBufferPointer<UInt8>) throws {
         guard (1...maximumKeyBytes).contains(value.count) else {
             throw problem("field 'key' takes 1 to \(maximumKeyBytes) bytes")
         }
@@ -201,9 +188,7 @@ struct EntryFields {
             throw problem("field 'key' takes UTF-8")
         }
         guard !text.unicodeScalars.contains(where: { $0.properties.generalCategory == .control })
-        else {
-            throw problem("field 'key' takes no control characters")
-        }
+        else { throw problem("field 'key' takes no control characters") }
     }
 
     /// The problem of a JSON value that is no text, number or array of these.
@@ -218,9 +203,7 @@ struct EntryFields {
         problem("\(shown(name).map { "field '\($0)'" } ?? "a field"): \(text)")
     }
 
-    private static func problemOfUnknown(
-        _ name: Slice<UnsafeBufferPointer<UInt8>>
-    ) -> LineProblem {
+    private static func problemOfUnknown(_ name: Bytes) -> LineProblem {
         guard let text = shown(name) else {
             return problem("an unknown field after the URL; \(knownNames)")
         }
@@ -241,7 +224,7 @@ struct EntryFields {
 
     /// The name, if a message may repeat it; nil if it is long or has other bytes than letters,
     /// digits and `-_.`: it may be part of a URL with a password.
-    private static func shown(_ name: Slice<UnsafeBufferPointer<UInt8>>) -> String? {
+    private static func shown(_ name: Bytes) -> String? {
         let isPlain = name.allSatisfy {
             $0.isLetter || $0.isDecimalDigit || $0 == UInt8(ascii: "-") || $0 == UInt8(ascii: "_")
                 || $0 == UInt8(ascii: ".")

@@ -40,9 +40,7 @@ struct LineProblem: Error, Equatable {
         self.init(Failure(.invalidEntry, message), namesField: namesField)
     }
 
-    init(
-        _ failure: Failure, namesField: Bool = false, omission: ListOmission = .invalidEntry
-    ) {
+    init(_ failure: Failure, namesField: Bool = false, omission: ListOmission = .invalidEntry) {
         self.failure = failure
         self.namesField = namesField
         self.omission = omission

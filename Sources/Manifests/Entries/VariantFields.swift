@@ -15,7 +15,7 @@ struct VariantFields {
         /// Whether it describes the variant `main`.
         var isAboutMain: Bool { self != .variant && self != .variants }
 
-        init?(_ name: Slice<UnsafeBufferPointer<UInt8>>) {
+        init?(_ name: EntryFields.Bytes) {
             guard
                 let field = VariantField.allCases.first(where: {
                     name.elementsEqual($0.rawValue.utf8)
@@ -49,43 +49,33 @@ struct VariantFields {
     /// Adds a field.
     ///
     /// - Throws: a problem if the field is a duplicate or its value invalid.
-    mutating func add(
-        _ field: VariantField, _ value: Slice<UnsafeBufferPointer<UInt8>>
-    ) throws {
+    mutating func add(_ field: VariantField, _ value: EntryFields.Bytes) throws {
         guard field == .variant || !given.contains(field) else {
             throw EntryFields.problem("duplicate field '\(field.rawValue)'")
         }
         given.append(field)
         let text = String(decoding: value, as: UTF8.self)
-        func problem(takes allowed: String) -> LineProblem {
-            EntryFields.problem(field.rawValue, takes: allowed, value)
+        func valid<Parsed>(
+            _ parsed: Parsed?, takes allowed: @autoclosure () -> String
+        ) throws -> Parsed {
+            if let parsed { return parsed }
+            throw EntryFields.problem(field.rawValue, takes: allowed(), value)
         }
         switch field {
         case .encode:
-            guard let encoding = Recipe.Encoding(rawValue: text) else {
-                throw problem(takes: Recipe.Encoding.allCases.map(\.rawValue).listed(with: "or"))
-            }
-            self.encoding = encoding
+            encoding = try valid(
+                Recipe.Encoding(rawValue: text),
+                takes: Recipe.Encoding.allCases.map(\.rawValue).listed(with: "or"))
         case .quality:
-            guard let quality = Int(text), (1...100).contains(quality) else {
-                throw problem(takes: "1 to 100")
-            }
-            self.quality = quality
+            quality = try valid(
+                Int(text).flatMap { (1...100).contains($0) ? $0 : nil }, takes: "1 to 100")
         case .resize:
-            guard let geometry = ResizeGeometry(text: text) else {
-                throw problem(takes: Transformation.Name.resize.form)
-            }
-            resize = geometry
+            resize = try valid(ResizeGeometry(text: text), takes: Transformation.Name.resize.form)
         case .animated:
-            guard let animation = Recipe.Animation(rawValue: text) else {
-                throw problem(takes: Recipe.Animation.allCases.map(\.rawValue).listed(with: "or"))
-            }
-            self.animation = animation
-        case .crop:
-            guard let geometry = CropGeometry(text: text) else {
-                throw problem(takes: Transformation.Name.crop.form)
-            }
-            crop = geometry
+            animation = try valid(
+                Recipe.Animation(rawValue: text),
+                takes: Recipe.Animation.allCases.map(\.rawValue).listed(with: "or"))
+        case .crop: crop = try valid(CropGeometry(text: text), takes: Transformation.Name.crop.form)
         case .transform:
             let steps: [Transformation]
             do {
@@ -102,15 +92,11 @@ struct VariantFields {
         }
     }
 
-    private mutating func addOwn(
-        _ text: String, _ value: Slice<UnsafeBufferPointer<UInt8>>
-    ) throws {
+    private mutating func addOwn(_ text: String, _ value: EntryFields.Bytes) throws {
         // As in a list of names, an invalid one is not repeated.
         guard let equals = text.firstIndex(of: "="),
             let name = VariantName(String(text[..<equals])), !name.isNumbered
-        else {
-            throw EntryFields.problem("field 'variant' takes NAME=SPEC, as in web=jpeg,q=60")
-        }
+        else { throw EntryFields.problem("field 'variant' takes NAME=SPEC, as in web=jpeg,q=60") }
         guard name != .main else {
             throw EntryFields.problem(
                 "field 'variant': the fields encode=, resize= and others describe main")
@@ -137,7 +123,7 @@ struct VariantFields {
 
     private static func problem(
         _ field: VariantField, of variant: String = "", _ error: UserError,
-        _ value: Slice<UnsafeBufferPointer<UInt8>>
+        _ value: EntryFields.Bytes
     ) -> LineProblem {
         error == Recipe.overlayInList
             ? EntryFields.problem("field '\(field.rawValue)': \(variant)\(error.message)")
@@ -145,9 +131,7 @@ struct VariantFields {
     }
 
     /// Each step costs time for each image, and a line has room for thousands.
-    private static func checkCount(
-        of steps: [Transformation], _ field: VariantField
-    ) throws {
+    private static func checkCount(of steps: [Transformation], _ field: VariantField) throws {
         guard steps.count <= maximumSteps else {
             throw EntryFields.problem("field '\(field.rawValue)': more than \(maximumSteps) steps")
         }

@@ -1,3 +1,5 @@
+import PrefetchModel
+
 /// The meaning of a table's columns, and of the members of JSON objects.
 ///
 /// A column is the URL's, a field's, or another one: those are passed on to the report unchanged. A
@@ -57,4 +59,43 @@ package struct ColumnRules: Sendable {
 
     /// Whether a field can be assigned a column.
     package static func isField(_ name: String) -> Bool { EntryFields.isName(name) }
+}
+
+/// Makes ``EntryExtras/columns`` of the columns that are no fields.
+struct ForeignColumns {
+    private var json: [UInt8] = []
+
+    /// The object; nil without a column.
+    var object: [UInt8]? {
+        json.isEmpty ? nil : json + [UInt8(ascii: "}")]
+    }
+
+    mutating func removeAll() {
+        json.removeAll(keepingCapacity: true)
+    }
+
+    /// Adds a text. Bytes that are no UTF-8 become U+FFFD.
+    mutating func add(quotedName: [UInt8], text: UnsafeBufferPointer<UInt8>) {
+        begin(quotedName)
+        json.append(jsonString: String(decoding: text, as: UTF8.self))
+    }
+
+    /// Adds a value in JSON.
+    mutating func add(quotedName: [UInt8], json value: UnsafeBufferPointer<UInt8>) {
+        begin(quotedName)
+        json.append(contentsOf: value)
+    }
+
+    private mutating func begin(_ quotedName: [UInt8]) {
+        json.append(json.isEmpty ? UInt8(ascii: "{") : UInt8(ascii: ","))
+        json.append(contentsOf: quotedName)
+        json.append(UInt8(ascii: ":"))
+    }
+
+    /// A name in quotation marks.
+    static func quoted(_ name: String) -> [UInt8] {
+        var quoted: [UInt8] = []
+        quoted.append(jsonString: name)
+        return quoted
+    }
 }

@@ -174,9 +174,7 @@ final class JSONLinesFormat: LineFormat {
     }
 
     /// Adds the value of a field.
-    private func add(
-        _ member: cjson_value, _ name: [UInt8], to fields: inout EntryFields
-    ) throws {
+    private func add(_ member: cjson_value, _ name: [UInt8], to fields: inout EntryFields) throws {
         func add(_ value: EntryFields.Bytes) throws {
             try name.withUnsafeBufferPointer { name in
                 try fields.add(name[...], value)
@@ -204,9 +202,7 @@ final class JSONLinesFormat: LineFormat {
 }
 
 extension OpaquePointer {
-    fileprivate func read(
-        _ json: UnsafeBufferPointer<UInt8>, _ kind: cjson_kind
-    ) -> cjson_result {
+    fileprivate func read(_ json: UnsafeBufferPointer<UInt8>, _ kind: cjson_kind) -> cjson_result {
         guard let start = UnsafeRawPointer(json.baseAddress) else {
             return cjson_result(status: CJSON_INVALID, position: 0, values: nil, count: 0)
         }

@@ -1,5 +1,5 @@
 import CXML
-import PrefetchModel
+package import PrefetchModel
 
 /// The format `sitemap`: a sitemap (<https://www.sitemaps.org/protocol.html>), parsed by expat.
 ///
@@ -105,8 +105,7 @@ final class SitemapFormat: LineFormat {
                 do {
                     try append(url, entry, to: entries)
                 } catch let problem as LineProblem {
-                    entries.appendBad(
-                        url, problem, columns: foreign.object, line: Int(entry.line))
+                    entries.appendBad(url, problem, columns: foreign.object, line: Int(entry.line))
                 }
             }
         } catch {
@@ -122,9 +121,7 @@ final class SitemapFormat: LineFormat {
         guard !isList || followsIndexes else {
             throw LineProblem("another sitemap; download it, and name it instead")
         }
-        guard !entry.is_cut else {
-            throw LineProblem.tooLong("element", maximumTextBytes)
-        }
+        guard !entry.is_cut else { throw LineProblem.tooLong("element", maximumTextBytes) }
         guard !isList else {
             guard sitemaps.count < SitemapFormat.maximumSitemaps,
                 urlBytes + url.count <= SitemapFormat.maximumURLBytes
@@ -161,4 +158,26 @@ private func sitemapEntryRead(
     _ entry: UnsafePointer<csitemap_entry>, _ context: UnsafeMutableRawPointer
 ) {
     Unmanaged<SitemapFormat>.fromOpaque(context).takeUnretainedValue().add(entry.pointee)
+}
+
+/// A sitemap that an index names.
+package struct ListedSitemap: Sendable {
+    package let url: RequestURL
+    package let line: Int
+}
+
+extension EntryBatch {
+    /// A batch of one bad entry, for a sitemap that cannot be read; `manifest` is its index.
+    package init(
+        manifest: String, unreadable sitemap: ListedSitemap, _ failure: Failure, isKnown: Bool
+    ) {
+        self.init(manifest: manifest)
+        text = Array(sitemap.url.text.utf8).withUnsafeBufferPointer(LineExcerpt.make)
+        records = [
+            Record(
+                line: sitemap.line, url: text.indices, key: text.indices, priority: .normal,
+                problem: 0)
+        ]
+        problems = [Problem(failure, isKnown: isKnown)]
+    }
 }

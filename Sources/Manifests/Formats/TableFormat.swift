@@ -96,9 +96,7 @@ final class TableFormat: LineFormat {
         defer { self.entries = nil }
         if ccsv_is_in_quotes(parser) { row.hasWrongQuotes = true }
         let pointer = Unmanaged.passUnretained(self).toOpaque()
-        guard csv_fini(parser, tableValueEnded, tableRowEnded, pointer) == 0 else {
-            throw noMemory
-        }
+        guard csv_fini(parser, tableValueEnded, tableRowEnded, pointer) == 0 else { throw noMemory }
         if let failure { throw failure }
     }
 

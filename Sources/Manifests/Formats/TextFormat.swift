@@ -84,9 +84,7 @@ final class TextFormat: LineFormat {
     /// Appends a quoted value: `\"` and `\\` stand for `"` and `\`.
     ///
     /// - Returns: the index after the closing quotation mark; nil without one.
-    private static func unquote(
-        _ text: Slice<UnsafeBufferPointer<UInt8>>, to value: inout [UInt8]
-    ) -> Int? {
+    private static func unquote(_ text: EntryFields.Bytes, to value: inout [UInt8]) -> Int? {
         var index = text.startIndex
         while index < text.endIndex {
             var byte = text[index]

@@ -125,8 +125,7 @@ final class ByteSource {
                 return count
             }
             guard !hasEnded else { return nil }
-            let window = UnsafeMutableRawBufferPointer(
-                rebasing: destination.prefix(readBytes))
+            let window = UnsafeMutableRawBufferPointer(rebasing: destination.prefix(readBytes))
             let count = try receive(into: window)
             return count == 0 ? nil : count
         case .gzip(let inflater):

@@ -20,8 +20,7 @@ final class LineBuffer {
         self.source = source
         maximumBytes = options.maximumBytes
         // Room for the longest accepted line and one more read.
-        bytes = .allocate(
-            byteCount: options.maximumLineBytes + options.readBytes, alignment: 16)
+        bytes = .allocate(byteCount: options.maximumLineBytes + options.readBytes, alignment: 16)
     }
 
     deinit {

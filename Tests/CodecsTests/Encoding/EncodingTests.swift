@@ -294,7 +294,7 @@ struct EncodingTests {
             return try encoder.encode(
                 Raster(owning: rows, decodeDuration: .zero), nil, Recipe(encoding: .avif),
                 Interruption(CodecLimits(), nil)
-            ).widthInPixels
+            ).count
         }
         #expect(result == .failure(.encodingFailed("aom does not encode the colours")))
     }

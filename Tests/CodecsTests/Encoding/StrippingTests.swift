@@ -81,8 +81,7 @@ extension Recipe {
 
     @Test func noneKeepsCommentsBetweenScans() throws {
         let source = Samples.progressiveJPEG
-        let scan = try #require(
-            source.indices.dropLast().last { source[$0] == 0xFF && source[$0 + 1] == 0xDA })
+        let scan = try #require(source.markers(0xDA).last)
         let commented = source[..<scan] + Self.comment + source[scan...]
         let result = try stored(Array(commented), Recipe(.none, quality: 30))
         #expect(!result.isSource)

@@ -48,9 +48,7 @@ import Testing
     @Test func refusesAProgressiveImageWithoutItsLastComponents() throws {
         // The first scan holds the DC values of all components; without it the image is incomplete.
         let source = Samples.progressiveJPEG
-        let scans = source.indices.dropLast().filter {
-            source[$0] == 0xFF && source[$0 + 1] == 0xDA
-        }
+        let scans = source.markers(0xDA)
         let first = try #require(scans.first)
         let second = try #require(scans.dropFirst().first)
         var withoutFirst = Array(source[..<first]) + source[second...]

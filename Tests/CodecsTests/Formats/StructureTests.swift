@@ -76,13 +76,9 @@ import Testing
 
     // MARK: JPEG
 
-    private func markers(_ marker: UInt8, in source: [UInt8]) -> [Int] {
-        source.indices.dropLast().filter { source[$0] == 0xFF && source[$0 + 1] == marker }
-    }
-
     @Test func refusesAProgressiveImageWithoutItsFirstScan() throws {
         let source = Samples.progressiveJPEG
-        let scans = markers(0xDA, in: source)
+        let scans = source.markers(0xDA)
         let first = try #require(scans.first)
         let second = try #require(scans.dropFirst().first)
         #expect(structureRefusal(Array(source[..<first] + source[second...])) != nil)
@@ -92,7 +88,7 @@ import Testing
 
     @Test func refusesScanOfUnknownComponents() throws {
         let source = Samples.baselineJPEG
-        let scan = try #require(markers(0xDA, in: source).first)
+        let scan = try #require(source.markers(0xDA).first)
         var other = source
         other[scan + 5] = 77
         #expect(
@@ -105,7 +101,7 @@ import Testing
 
     @Test func refusesASecondFrame() throws {
         let source = Samples.progressiveJPEG
-        let frame = try #require(markers(0xC2, in: source).first)
+        let frame = try #require(source.markers(0xC2).first)
         let length = Int(source[frame + 2]) << 8 | Int(source[frame + 3])
         let end = source.count - 2
         let doubled = source[..<end] + source[frame..<frame + 2 + length] + source[end...]
@@ -114,7 +110,7 @@ import Testing
 
     @Test func refusesScansOverLimit() {
         var limits = CodecLimits()
-        let scans = markers(0xDA, in: Samples.progressiveJPEG).count
+        let scans = Samples.progressiveJPEG.markers(0xDA).count
         limits.maximumScans = scans
         #expect(structureRefusal(Samples.progressiveJPEG, limits: limits) == nil)
         limits.maximumScans = scans - 1

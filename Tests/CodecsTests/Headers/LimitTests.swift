@@ -25,9 +25,7 @@ import Testing
 
     @Test func refusesScansOverLimit() {
         var limits = CodecLimits()
-        let scans = Samples.progressiveJPEG.indices.dropLast().count {
-            Samples.progressiveJPEG[$0] == 0xFF && Samples.progressiveJPEG[$0 + 1] == 0xDA
-        }
+        let scans = Samples.progressiveJPEG.markers(0xDA).count
         limits.maximumScans = scans
         #expect(refusal(Samples.progressiveJPEG, limits: limits) == nil)
         limits.maximumScans = scans - 1

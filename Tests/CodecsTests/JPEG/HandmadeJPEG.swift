@@ -56,25 +56,20 @@ enum HandmadeJPEG {
         return [0xFF, 0xD8] + quantisation + frame + tables + scans + [0xFF, 0xD9]
     }
 
-    private static func segment(_ marker: UInt8, _ payload: [UInt8]) -> [UInt8] {
-        let length = payload.count + 2
-        return [0xFF, marker, UInt8(length >> 8), UInt8(length & 255)] + payload
-    }
-
     private static func head(side: Int, components: Int, dc: [UInt8], ac: [UInt8]) -> [UInt8] {
         func table(_ kind: UInt8, _ symbols: [UInt8]) -> [UInt8] {
-            segment(
+            JPEGFile.segment(
                 0xC4,
                 [kind << 4] + [UInt8](repeating: 0, count: 15) + [UInt8(symbols.count)] + symbols)
         }
         let identifiers = (1...components).map(UInt8.init)
         let size = [UInt8(side >> 8), UInt8(side & 255)]
-        return [0xFF, 0xD8] + segment(0xDB, [0] + [UInt8](repeating: 1, count: 64))
-            + segment(
+        return [0xFF, 0xD8] + JPEGFile.segment(0xDB, [0] + [UInt8](repeating: 1, count: 64))
+            + JPEGFile.segment(
                 0xC0,
                 [8] + size + size + [UInt8(components)] + identifiers.flatMap { [$0, 0x11, 0] })
             + table(0, dc) + table(1, ac)
-            + segment(
+            + JPEGFile.segment(
                 0xDA, [UInt8(components)] + identifiers.flatMap { [$0, 0] } + [0, 63, 0])
     }
 
@@ -122,9 +117,7 @@ enum HandmadeJPEG {
 
 @Suite(.serialized, .timeLimit(.minutes(5)))
 struct HandmadeJPEGTests {
-    private func bytes(
-        _ image: ProcessedImage, of source: [UInt8]
-    ) -> [UInt8] {
+    private func bytes(_ image: ProcessedImage, of source: [UInt8]) -> [UInt8] {
         switch image.output {
         case .source: source
         case .encoded(let bytes): bytes.withUnsafeBytes { Array($0) }
@@ -157,8 +150,7 @@ struct HandmadeJPEGTests {
             try processed(source, Recipe(quality: 50, keepsLarger: true)), of: source)
         #expect(stored != source)
         // 0xFFEE is the marker that makes readers invert.
-        #expect(
-            !stored.indices.dropLast().contains { stored[$0] == 0xFF && stored[$0 + 1] == 0xEE })
+        #expect(stored.markers(0xEE).isEmpty)
         let before = try Pixels(jpeg: source)
         #expect(before.peakSignalToNoise(try Pixels(jpeg: stored)) > 28)
     }

@@ -1,3 +1,5 @@
+@testable import Codecs
+
 /// A one-component baseline JPEG, written symbol by symbol, with tables that no encoder makes
 /// (ITU-T T.81, annexes B, C and F).
 struct HandmadeScan {
@@ -32,7 +34,7 @@ struct HandmadeScan {
 
         fileprivate func segment(_ place: UInt8) -> [UInt8] {
             let counts = (1...16).map { length in UInt8(lengths.count { $0 == length }) }
-            return HandmadeScan.segment(0xC4, [place] + counts + symbols)
+            return JPEGFile.segment(0xC4, [place] + counts + symbols)
         }
     }
 
@@ -96,11 +98,6 @@ struct HandmadeScan {
         while pendingCount > 0 { append(1, count: 1) }
     }
 
-    private static func segment(_ marker: UInt8, _ payload: [UInt8]) -> [UInt8] {
-        let length = payload.count + 2
-        return [0xFF, marker, UInt8(length >> 8), UInt8(length & 255)] + payload
-    }
-
     /// Creates the whole file with one row of blocks.
     ///
     /// - Parameters:
@@ -114,10 +111,9 @@ struct HandmadeScan {
         let interval =
             restartInterval == 0
             ? []
-            : HandmadeScan.segment(
-                0xDD, [UInt8(restartInterval >> 8), UInt8(restartInterval & 255)])
-        return [0xFF, 0xD8] + HandmadeScan.segment(0xDB, [0] + [UInt8](repeating: 1, count: 64))
-            + HandmadeScan.segment(0xC0, frame) + dc.segment(0) + ac.segment(0x10) + interval
-            + HandmadeScan.segment(0xDA, [1, 1, 0, 0, 63, 0]) + data + [0xFF, 0xD9]
+            : JPEGFile.segment(0xDD, [UInt8(restartInterval >> 8), UInt8(restartInterval & 255)])
+        return [0xFF, 0xD8] + JPEGFile.segment(0xDB, [0] + [UInt8](repeating: 1, count: 64))
+            + JPEGFile.segment(0xC0, frame) + dc.segment(0) + ac.segment(0x10) + interval
+            + JPEGFile.segment(0xDA, [1, 1, 0, 0, 63, 0]) + data + [0xFF, 0xD9]
     }
 }

@@ -81,8 +81,7 @@ import Testing
 
     @Test func dropsCommentsBetweenScans() throws {
         let source = Samples.progressiveJPEG
-        let scan = try #require(
-            source.indices.dropLast().last { source[$0] == 0xFF && source[$0 + 1] == 0xDA })
+        let scan = try #require(source.markers(0xDA).last)
         let comment = JPEGFile.segment(0xFE, Array("SECRET".utf8))
         let result = try stored(source[..<scan] + comment + source[scan...], Recipe(quality: 100))
         #expect(result.bytes == source)

@@ -227,13 +227,7 @@ import Testing
     private static let small = TranscoderInvariants.baseline(
         width: 41, height: 30, sampling: (2, 2), restartInterval: 2, quality: 80, isOptimised: true)
 
-    private var dataStart: Int {
-        let scan =
-            Self.small.indices.dropLast().first {
-                Self.small[$0] == 0xFF && Self.small[$0 + 1] == 0xDA
-            } ?? 0
-        return scan + 14
-    }
+    private var dataStart: Int { (Self.small.markers(0xDA).first ?? 0) + 14 }
 
     @Test func agreesWithLibjpegOnMarkersInData() throws {
         let markers: [UInt8] = [

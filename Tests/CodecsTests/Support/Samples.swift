@@ -102,3 +102,10 @@ enum Samples {
         [UInt8](Data(base64Encoded: text) ?? Data())
     }
 }
+
+extension [UInt8] {
+    /// The offsets of a JPEG's segments with this marker.
+    func markers(_ marker: UInt8) -> [Int] {
+        indices.dropLast().filter { self[$0] == 0xFF && self[$0 + 1] == marker }
+    }
+}

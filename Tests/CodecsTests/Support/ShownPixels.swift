@@ -1,5 +1,6 @@
 import CPNG
 import Foundation
+import PrefetchModel
 import Testing
 
 @testable import Codecs
@@ -153,4 +154,9 @@ func encoded(
             &image, chunks, chunks.count, strategy, true, maximum, &output, &length) == CPNG_OK)
     defer { free(output) }
     return output.map { [UInt8](UnsafeBufferPointer(start: $0, count: length)) }
+}
+
+extension ImageHeader {
+    /// The peak of ``ImageHeader/estimate(for:)``, in bytes.
+    func decodeMemoryBytes(for recipe: Recipe) -> Int { estimate(for: recipe).peak.count }
 }

@@ -210,7 +210,7 @@ struct FormatTests {
         }
     }
 
-    /// A row of an earlier version, which required less.
+    /// The row records another `Accept`, which required less.
     @Test func whatWasSelectedByAnotherAcceptStaysFresh() async throws {
         try await withOrigin { origin in
             let headers = [("Vary", "Accept"), ("Cache-Control", "max-age=600")]

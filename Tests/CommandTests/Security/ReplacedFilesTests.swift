@@ -210,7 +210,7 @@ struct ReplacedFilesTests {
         }
     }
 
-    /// A power cut under an earlier version left such files.
+    /// A power cut can leave such files.
     @Test func galleryTakesEmptyFilesForMissing() async throws {
         try await withFileWriters { workspace, _ in
             #expect(try await workspace.run("gallery", "-o", "g", "-q").status == 0)

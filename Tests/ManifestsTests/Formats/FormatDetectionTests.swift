@@ -49,7 +49,7 @@ struct FormatDetectionTests {
     @Test func refusesForeignContentFromAPipe() throws {
         let pipe = Pipe()
         pipe.write("[\nhttp://a.b/\n")
-        var reader = try ManifestReader(descriptor: pipe.reading, name: "-")
+        let reader = try ManifestReader(descriptor: pipe.reading, name: "-")
         for _ in 0..<2 {
             let error = #expect(throws: ManifestError.self) { try reader.nextBatch() }
             #expect(error?.operation == .recognise)

@@ -12,7 +12,7 @@ struct SitemapFormatTests {
             "index.xml", "<sitemapindex>\(sitemaps.joined())</sitemapindex>".utf8)
         var options = ManifestOptions()
         options.followsIndexes = true
-        var reader = try ManifestReader(path: file, options: options)
+        let reader = try ManifestReader(path: file, options: options)
         var problems: [String] = []
         while let batch = try reader.nextBatch() {
             problems += batch.problems.map { $0.failure.message }
@@ -26,7 +26,7 @@ struct SitemapFormatTests {
         let file = try folder.file("list.txt", repeatElement(0x0A, count: 3 << 20))
         var options = ManifestOptions()
         options.maximumBytes = 1 << 20
-        var reader = try ManifestReader(path: file, options: options)
+        let reader = try ManifestReader(path: file, options: options)
         let error = #expect(throws: ManifestError.self) { try reader.nextBatch() }
         #expect(error?.message == "is larger than 1.00 MiB unpacked")
     }
@@ -78,7 +78,7 @@ struct SitemapFormatTests {
         var bytes: [UInt8] = [0xFF, 0xFE]
         let text = SitemapFormatTests.sitemap.replacing("UTF-8", with: "UTF-16")
         for unit in text.utf16 { bytes += [UInt8(unit & 0xFF), UInt8(unit >> 8)] }
-        var reader = try ManifestReader(path: folder.file("list", bytes))
+        let reader = try ManifestReader(path: folder.file("list", bytes))
         #expect(reader.readAll().entries.count == 2)
         #expect(reader.format == .sitemap)
     }
@@ -141,7 +141,7 @@ struct SitemapFormatTests {
             "<sitemapindex>"
             + locations.map { "<sitemap><loc>\($0)</loc></sitemap>\n" }.joined()
             + "</sitemapindex>"
-        var reader = try ManifestReader(
+        let reader = try ManifestReader(
             path: folder.file("index.xml", text.utf8),
             options: {
                 var options = ManifestOptions()

@@ -83,7 +83,7 @@ struct TableFormatTests {
 
     @Test func commentsBeforeATableAreSkipped() throws {
         let path = try folder.file("list", "# comment\n\nid;url\n1;http://a.b/\n".utf8)
-        var reader = try ManifestReader(path: path)
+        let reader = try ManifestReader(path: path)
         #expect(reader.readAll().entries.map(\.url) == ["http://a.b/"])
         #expect(reader.format == .csv)
     }

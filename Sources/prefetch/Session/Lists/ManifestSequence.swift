@@ -181,7 +181,7 @@ struct ManifestSequence: EntryReading {
         var count = 0
         var problem: String?
         do throws(ManifestError) {
-            var reader = try reader(of: file, name: name, options)
+            let reader = try reader(of: file, name: name, options)
             let isReadThrough = reader.format == .sitemap || reader.isCompressed
             while isReadThrough || count < most, let batch = try reader.nextBatch() {
                 count += batch.records.count { $0.problem < 0 }
@@ -234,7 +234,7 @@ struct ManifestSequence: EntryReading {
 
     mutating func nextBatch() throws -> EntryBatch? {
         while let item = items.last {
-            guard case .open(var reader, _) = item.place else {
+            guard case .open(let reader, _) = item.place else {
                 if let failed = openSitemap(item) { return failed }
                 continue
             }
