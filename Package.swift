@@ -72,7 +72,8 @@ let package = Package(
         .executableTarget(
             name: "codec-bench",
             dependencies: [
-                "CJPEG", "CPNG", "CPixels", "CResample", "Codecs", "PrefetchModel", "Threading",
+                "CCodecLibraries", "CJPEG", "CPNG", "CPixels", "CResample", "Codecs",
+                "PrefetchModel", "Threading",
                 .target(name: "CAVIF", condition: .when(traits: ["AVIF"])),
                 .target(name: "CWebP", condition: .when(traits: ["WebP"])),
             ],
@@ -415,6 +416,9 @@ let package = Package(
         .target(
             name: "CTOML",
             cxxSettings: [.unsafeFlags(["-O2", "-Wall", "-Wextra", "-Werror"])]),
+        // For the peers of codec-bench.
+        .systemLibrary(
+            name: "CCodecLibraries", providers: [.apt(["libjpeg62-turbo-dev", "libpng-dev"])]),
         .systemLibrary(name: "CCrypto", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CLinux"),
         .systemLibrary(

@@ -1,64 +1,76 @@
+import CJPEG
 import CPNG
 import Glibc
 
-/// Reads PNGs to pixels in two ways: row by row by libpng, and by unpacking the image data in one
-/// piece. In each round both ways read every file, alternating.
-struct ReadingBench: CustomStringConvertible {
-    private var pixels = 0
-    /// The files with image data unpacked in one piece; others are read twice in the same way.
-    private var wholeFiles = 0
-    /// CPU seconds for all files, by round.
-    private var rowSeconds: [Double] = []
-    private var wholeSeconds: [Double] = []
-    private let files: Int
+extension CodecBench {
+    /// Reads PNGs to pixels in two ways: row by row by libpng, and by unpacking the image data in
+    /// one piece. Others are read twice in the same way.
+    ///
+    /// Prints: files, files unpacked in one piece, pixels, and ``PairedBench/figures``, separated by
+    /// tabs.
+    static func measureReading(_ files: [[UInt8]], rounds: Int) {
+        var (pixels, wholeFiles) = (0, 0)
+        let bench = PairedBench(files: files.count, rounds: rounds) { file, way, isFirst in
+            var limits = cpng_limits(
+                maximum_pixels: 1 << 30, maximum_chunk_bytes: 4 << 20, maximum_cached_chunks: 128,
+                maximum_warnings: 100, maximum_whole_bytes: way == 1 ? .max : 0, interruption: nil)
+            var image = cpng_image()
+            var message = [CChar](repeating: 0, count: Int(CPNG_MESSAGE_BYTES))
+            let status = cpng_decode(
+                files[file], files[file].count, &limits, &image, nil, &message)
+            guard status == CPNG_OK else { return nil }
+            cpng_image_free(&image)
+            if isFirst, way == 1 {
+                pixels += Int(image.width) * Int(image.height)
+                wholeFiles += image.is_whole ? 1 : 0
+            }
+            return Double(image.nanoseconds) / 1e9
+        }
+        guard let bench else { fail("one of the files is no PNG that is decoded") }
+        show([files.count, wholeFiles, pixels], bench.figures)
+    }
 
-    /// Returns nil if a file cannot be read.
-    init?(_ files: [[UInt8]], rounds: Int) {
-        self.files = files.count
-        for round in 0...rounds {
-            var seconds = [0.0, 0.0]
-            for file in files {
-                for turn in 0..<2 {
-                    let way = (turn + round) % 2
-                    guard let image = ReadingBench.read(file, asWhole: way == 1) else { return nil }
-                    seconds[way] += Double(image.nanoseconds) / 1e9
-                    guard round == 0, way == 1 else { continue }
-                    pixels += Int(image.width) * Int(image.height)
-                    if image.is_whole { wholeFiles += 1 }
+    /// Decodes JPEGs at a fraction of their size in two ways: by libjpeg alone, and from
+    /// coefficients that our decoder reads.
+    ///
+    /// Prints: the scale's divisor, files, files read by our decoder, pixels of the sources, and
+    /// ``PairedBench/figures``, separated by tabs.
+    static func measureScale(_ files: [[UInt8]], _ scale: UInt32, rounds: Int) {
+        var (pixels, readHere) = (0, 0)
+        var firsts: [Int: [UInt8]] = [:]
+        let bench = PairedBench(files: files.count, rounds: rounds) { file, way, isFirst in
+            var limits = cjpeg_limits(
+                maximum_pixels: 1 << 40, maximum_scans: 1000, maximum_warnings: 100,
+                maximum_memory_bytes: 1 << 30, least_own_pixels: way == 1 ? 0 : .max,
+                interruption: nil, preview: nil, inks: cjpeg_inks())
+            var result = cjpeg_result()
+            defer { free(result.bytes) }
+            var message = [CChar](repeating: 0, count: Int(CJPEG_MESSAGE_BYTES))
+            let status = cjpeg_decode_scaled(
+                files[file], files[file].count, &limits, 0, scale, &result, &message)
+            guard status == CJPEG_OK, let bytes = result.bytes else { return nil }
+            if isFirst {
+                if way == 1 {
+                    pixels += Int(result.width) * Int(result.height) * Int(scale * scale)
+                    readHere += result.was_read_here ? 1 : 0
+                }
+                // Both ways give the same pixels.
+                let made = Array(UnsafeBufferPointer(start: bytes, count: result.length))
+                if let other = firsts.removeValue(forKey: file) {
+                    guard other == made else { return nil }
+                } else {
+                    firsts[file] = made
                 }
             }
-            // The first round warms up.
-            guard round > 0 else { continue }
-            rowSeconds.append(seconds[0])
-            wholeSeconds.append(seconds[1])
+            return Double(result.decode_nanoseconds) / 1e9
         }
+        guard let bench else {
+            fail("one of the files is no JPEG that is decoded, or has other pixels")
+        }
+        show([Int(scale), files.count, readHere, pixels], bench.figures)
     }
 
-    /// The result's rows are freed already.
-    private static func read(_ file: [UInt8], asWhole: Bool) -> cpng_image? {
-        var limits = cpng_limits(
-            maximum_pixels: 1 << 30, maximum_chunk_bytes: 4 << 20, maximum_cached_chunks: 128,
-            maximum_warnings: 100, maximum_whole_bytes: asWhole ? .max : 0, interruption: nil)
-        var image = cpng_image()
-        var message = [CChar](repeating: 0, count: Int(CPNG_MESSAGE_BYTES))
-        guard cpng_decode(file, file.count, &limits, &image, nil, &message) == CPNG_OK else {
-            return nil
-        }
-        cpng_image_free(&image)
-        return image
-    }
-
-    private static func median(_ values: [Double]) -> Double { values.sorted()[values.count / 2] }
-
-    /// Tab-separated: files, files unpacked in one piece, pixels, the median seconds of a round row
-    /// by row and in one piece, the median, minimum and maximum of the rounds' ratios.
-    var description: String {
-        let ratios = zip(rowSeconds, wholeSeconds).map(/)
-        let numbers = [
-            ReadingBench.median(rowSeconds), ReadingBench.median(wholeSeconds),
-            ReadingBench.median(ratios), ratios.min() ?? 0, ratios.max() ?? 0,
-        ]
-        return ([files, wholeFiles, pixels].map(String.init) + numbers.map { "\($0)" })
-            .joined(separator: "\t")
+    private static func show(_ counts: [Int], _ figures: [Double]) {
+        print((counts.map(String.init) + figures.map { "\($0)" }).joined(separator: "\t"))
     }
 }
