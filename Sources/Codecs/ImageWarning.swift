@@ -2,8 +2,7 @@
 package struct ImageWarning: Hashable, Sendable {
     /// A sentence without a full stop.
     package let text: String
-    /// Whether the last bytes of the file are missing. A body of unknown length may then be
-    /// cut.
+    /// Whether the last bytes of the file are missing. A body of unknown length may then be cut.
     package let lacksEnd: Bool
 
     init(_ text: String, lacksEnd: Bool = false) {

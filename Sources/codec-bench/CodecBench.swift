@@ -19,8 +19,8 @@ import PrefetchModel
 /// `codec-bench limit QUALITY FILE...` re-encodes the files on all processors and discards the
 /// results. It prints the number of files, and of failures. See ``LimitBench``.
 ///
-/// `codec-bench reading ROUNDS FILE...` reads PNGs to pixels, and `codec-bench scales ROUNDS FILE...`
-/// decodes JPEGs at full size, 1/2, 1/4 and 1/8, in two ways each, see ``PairedBench``.
+/// `codec-bench reading ROUNDS FILE...` reads PNGs to pixels, and `codec-bench scales ROUNDS
+/// FILE...` decodes JPEGs at full size, 1/2, 1/4 and 1/8, in two ways each, see ``PairedBench``.
 ///
 /// `codec-bench resample` resizes, see ``ResampleBench``. `codec-bench curves` compares formats and
 /// qualities, see ``CurveBench``.

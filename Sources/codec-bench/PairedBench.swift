@@ -3,8 +3,8 @@ struct PairedBench {
     /// CPU seconds of a round for all files, by way.
     private var seconds: [[Double]] = [[], []]
 
-    /// `run` does the work on a file in one of the two ways, and returns its CPU seconds. Returns nil
-    /// if `run` does.
+    /// `run` does the work on a file in one of the two ways, and returns its CPU seconds. Returns
+    /// nil if `run` does.
     init?(
         files: Int, rounds: Int, _ run: (_ file: Int, _ way: Int, _ isFirst: Bool) -> Double?
     ) {

@@ -6,8 +6,8 @@ extension CodecBench {
     /// Reads PNGs to pixels in two ways: row by row by libpng, and by unpacking the image data in
     /// one piece. Others are read twice in the same way.
     ///
-    /// Prints: files, files unpacked in one piece, pixels, and ``PairedBench/figures``, separated by
-    /// tabs.
+    /// Prints: files, files unpacked in one piece, pixels, and ``PairedBench/figures``, separated
+    /// by tabs.
     static func measureReading(_ files: [[UInt8]], rounds: Int) {
         var (pixels, wholeFiles) = (0, 0)
         let bench = PairedBench(files: files.count, rounds: rounds) { file, way, isFirst in

@@ -59,8 +59,7 @@ struct ICOBitmap {
         self.file = file
     }
 
-    /// Whether the alpha of any pixel is not 0, so the mask has no effect. The pixels are
-    /// complete.
+    /// Whether the alpha of any pixel is not 0, so the mask has no effect. The pixels are complete.
     private static func showsByAlpha(_ bytes: ImageBytes, _ file: BMPFile) -> Bool {
         guard case .masks(_, _, _, let alpha?) = file.compression, file.bitsPerPixel == 32 else {
             return false

@@ -154,8 +154,7 @@ struct JPEGFile {
             coefficientBytes: blocks * 64 * 2, sourceBytes: source.count)
     }
 
-    /// Whether the first scan lacks components, so all coefficients are kept until the last
-    /// scan.
+    /// Whether the first scan lacks components, so all coefficients are kept until the last scan.
     private func hasSeveralScans(of frame: FrameHeader, in source: UnsafeRawBufferPointer) -> Bool {
         guard let scan = segments.last, scan.marker == 0xDA, !scan.payload.isEmpty else {
             return false

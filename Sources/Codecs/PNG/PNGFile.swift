@@ -29,8 +29,7 @@ struct PNGFile {
     private var exif: Chunk?
     /// Nil for a still image and for an invalid animation.
     private(set) var animation: PNGAnimation?
-    /// Whether an animation was dropped deliberately, so the source cannot be stored
-    /// unchanged.
+    /// Whether an animation was dropped deliberately, so the source cannot be stored unchanged.
     private var isWithoutAnimation = false
 
     /// - Throws: `unsupported` for Apple's variant, `corrupt` without a valid header chunk.
