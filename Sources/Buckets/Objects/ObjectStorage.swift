@@ -13,8 +13,8 @@ package final class ObjectStorage: Sendable {
 
     /// Sets the storage up for the limits and routes of a run; nothing is sent.
     ///
-    /// `variable` gives a variable of the environment, nil for an empty one, and `file` the contents
-    /// of a file, nil if it cannot be read.
+    /// `variable` gives a variable of the environment, nil for an empty one, and `file` the
+    /// contents of a file, nil if it cannot be read.
     package init(
         _ location: ObjectLocation, credentials choice: CredentialChoice,
         transfers: TransferConfiguration, until deadline: ContinuousClock.Instant? = nil,

@@ -38,7 +38,7 @@ struct ObjectSettings {
     /// Nil without keys.
     let credentials: ObjectCredentials?
 
-    /// Reads the settings; `variable` and `file` as for ``ObjectStorage``.
+    /// Reads the settings from the sources of ``ObjectStorage``.
     init(variable: (String) -> String?, file: (String) -> [UInt8]?) {
         profile = variable("AWS_PROFILE") ?? variable("AWS_DEFAULT_PROFILE") ?? "default"
         let folder = variable("HOME").map { "\($0)/.aws" }

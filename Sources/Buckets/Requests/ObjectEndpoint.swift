@@ -7,7 +7,8 @@ struct ObjectEndpoint {
     let base: String
     let region: String
 
-    /// The endpoint of a bucket. `address` is the URL of an S3-compatible service; nil for Amazon's.
+    /// The endpoint of a bucket. `address` is the URL of an S3-compatible service; nil for
+    /// Amazon's.
     init(bucket: String, address: String?, region: String) {
         self.region = region
         if let address {

@@ -14,8 +14,8 @@ package struct SinkUpload: Sendable {
     /// A name that no content file of the sink follows; nil before the end of a listing.
     private let lastName = Monitor<String?>(nil)
 
-    /// `shard` is the one that the cache holds. `tell` is called now and then, from several threads,
-    /// with the counts so far and the number of files.
+    /// `shard` is the one that the cache holds. `tell` is called now and then, from several
+    /// threads, with the counts so far and the number of files.
     package init(
         to storage: ObjectStorage, shard: Shard,
         telling tell: @escaping @Sendable (SinkCounts, _ files: Int) -> Void

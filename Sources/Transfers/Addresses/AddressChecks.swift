@@ -130,7 +130,8 @@ extension TransferConfiguration {
             ? .publicOnly : .listed(allowsLinkLocal: requests.allowsLinkLocal)
     }
 
-    /// The rule for the target of a redirect from an address; nil (behind a proxy) counts as public.
+    /// The rule for the target of a redirect from an address; nil (behind a proxy) counts as
+    /// public.
     package func addressRule(afterRedirectFrom address: AddressClass?) -> AddressRule {
         switch address {
         case nil, .global?: .redirectedFromPublic

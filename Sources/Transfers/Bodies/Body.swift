@@ -72,7 +72,8 @@ package final class Body: @unchecked Sendable {
         gap = count
     }
 
-    /// Lets `work` write exactly the gap, and returns whether it filled it. False and errors leave it.
+    /// Lets `work` write exactly the gap, and returns whether it filled it. False and errors leave
+    /// it.
     package func fillGap<Failure: Error>(
         _ work: (UnsafeMutableRawBufferPointer) throws(Failure) -> Bool
     ) throws(Failure) -> Bool {
