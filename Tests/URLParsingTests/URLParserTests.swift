@@ -92,7 +92,7 @@ struct URLParserTests {
         ("HTTPS://BÜCHER.de:443/", "https://xn--bcher-kva.de/"), ("http://%62.c/", "http://b.c/"),
     ])
     func resolvesAgainstAURL(text: String, expected: String) throws {
-        let parser = try URLParser()
+        let parser = URLParser()
         let listed = try parser.parse("http://u:p@B.C/d/e".utf8)
         #expect(try parser.parse(text.utf8, relativeTo: listed).text == expected)
         // The call keeps no state.
@@ -100,7 +100,7 @@ struct URLParserTests {
     }
 
     @Test func bytesOfALocationAreKept() throws {
-        let parser = try URLParser()
+        let parser = URLParser()
         let listed = try parser.parse("http://b.c/".utf8)
         let location = Array("/caf".utf8) + [0xE9]
         #expect(try parser.parse(location, relativeTo: listed).text == "http://b.c/caf%E9")
@@ -122,7 +122,7 @@ struct URLParserTests {
         (" http://a/", .invalidEntry),
     ])
     func refuses(text: String, reason: FailureReason) throws {
-        let parser = try URLParser()
+        let parser = URLParser()
         let problem = #expect(throws: URLParsingError.self) {
             _ = try parser.parse(text.utf8)
         }
@@ -130,7 +130,7 @@ struct URLParserTests {
     }
 
     @Test func messagesHoldNoUserInformation() throws {
-        let parser = try URLParser()
+        let parser = URLParser()
         for text in [
             "http://secret:secret@a.b:99999/", "ftp://secret:secret@a.b/", "secret:secret@a.b/",
             "http://secret:secret@ä|/", "http://secret secret@h/", "http:secret@x",
@@ -146,7 +146,7 @@ struct URLParserTests {
     }
 
     @Test func escapesTextThatIsNotUTF8InPathsOnly() throws {
-        let parser = try URLParser()
+        let parser = URLParser()
         let path = Array("http://a.b/".utf8) + [0xFF, 0xC3]
         #expect(try parser.parse(path).text == "http://a.b/%FF%C3")
         #expect(throws: URLParsingError.self) {
