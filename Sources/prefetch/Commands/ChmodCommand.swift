@@ -1,7 +1,6 @@
 import ArgumentParser
 import CacheStorage
 import PrefetchModel
-import Reporting
 
 struct ChmodCommand: SearchingCommand {
     static let configuration = CommandConfiguration(

@@ -1,6 +1,5 @@
 import ArgumentParser
 import CacheStorage
-import Glibc
 import PrefetchModel
 import Reporting
 import Upkeep

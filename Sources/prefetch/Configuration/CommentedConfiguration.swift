@@ -1,5 +1,4 @@
 import ConfigurationFiles
-import PrefetchModel
 
 /// The text of a new configuration file, from the table of flags: every key with its help.
 ///

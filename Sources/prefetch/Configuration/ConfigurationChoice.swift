@@ -1,5 +1,4 @@
 import ConfigurationFiles
-import Glibc
 import PrefetchModel
 
 /// The configuration that the command line and the environment choose.

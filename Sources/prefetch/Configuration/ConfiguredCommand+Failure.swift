@@ -1,6 +1,5 @@
 import ArgumentParser
 import ConfigurationFiles
-import Glibc
 import PrefetchModel
 
 extension ConfiguredCommand {

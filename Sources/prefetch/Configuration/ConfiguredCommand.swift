@@ -1,6 +1,5 @@
 import ArgumentParser
 import ConfigurationFiles
-import Glibc
 import PrefetchModel
 
 /// A command line with the settings of configuration files and environment variables.

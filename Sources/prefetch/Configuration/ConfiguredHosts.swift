@@ -1,10 +1,8 @@
 import ArgumentParser
 import ConfigurationFiles
-import Glibc
 import Manifests
 import Pipeline
 import PrefetchModel
-import Reporting
 
 /// The tables `[host."*.example.com"]` of configuration files.
 struct ConfiguredHosts: Sendable {

@@ -1,6 +1,5 @@
 import ArgumentParser
 import ConfigurationFiles
-import Glibc
 import Pipeline
 import PrefetchModel
 

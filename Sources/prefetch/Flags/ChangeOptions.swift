@@ -1,6 +1,5 @@
 import ArgumentParser
 import CacheStorage
-import Glibc
 import PrefetchModel
 
 /// Flags of the commands that change the cache outside a run.

@@ -2,7 +2,6 @@ import FileOutput
 import Glibc
 import Hashing
 import PrefetchModel
-import Reporting
 
 enum CookieJarFile {
     /// Checks that the jar can be read and written, before the run instead of at its end, and that

@@ -25,13 +25,8 @@ struct EncodingSettings: Sendable {
     }
 
     mutating func transform(by steps: String) throws {
-        do {
-            main.transformations = try Recipe.steps(in: steps) {
-                file throws(UserError) in
-                try overlays.read(file)
-            }
-        } catch {
-            throw ValidationError("--transform: \(error.message)")
+        main.transformations = try validated("--transform: ") {
+            try Recipe.steps(in: steps) { file throws(UserError) in try overlays.read(file) }
         }
     }
 
@@ -64,11 +59,7 @@ struct EncodingSettings: Sendable {
             requested.append(
                 RequestedVariant(name: .original, recipe: Recipe(encoding: .original)))
         }
-        do {
-            return try VariantSet(requested)
-        } catch {
-            throw ValidationError(error.message)
-        }
+        return try validated { try VariantSet(requested) }
     }
 
     private mutating func variant(_ text: String) throws -> RequestedVariant {
@@ -88,17 +79,12 @@ struct EncodingSettings: Sendable {
                 "--variant main: the plain flags, like --encode and --quality, make this variant"
             )
         }
-        do {
-            return RequestedVariant(
-                name: variantName,
-                recipe: try Recipe(
-                    specification: String(text[text.index(after: equals)...]),
-                    overlay: { file throws(UserError) in
-                        try overlays.read(file)
-                    }))
-        } catch {
-            throw ValidationError("--variant \(name): \(error.message)")
+        let recipe = try validated("--variant \(name): ") {
+            try Recipe(specification: String(text[text.index(after: equals)...])) {
+                file throws(UserError) in try overlays.read(file)
+            }
         }
+        return RequestedVariant(name: variantName, recipe: recipe)
     }
 }
 

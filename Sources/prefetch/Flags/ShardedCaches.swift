@@ -2,7 +2,6 @@ import ArgumentParser
 import CacheStorage
 import Glibc
 import PrefetchModel
-import Reporting
 import Sharding
 
 /// The caches of shards that are not merged: `DIR-{shard}`, with the index in place of `{shard}`.

@@ -1,5 +1,4 @@
 import CacheStorage
-import Glibc
 import PrefetchModel
 import Reporting
 

@@ -1,6 +1,5 @@
 import CacheStorage
 import PrefetchModel
-import Reporting
 
 // Messages about a cache that a run has opened
 

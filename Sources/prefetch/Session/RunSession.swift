@@ -1,6 +1,5 @@
 import Buckets
 import CacheStorage
-import Glibc
 import Pipeline
 import PrefetchModel
 import Reporting

@@ -1,5 +1,4 @@
 import Glibc
-import Pipeline
 import PrefetchModel
 import Threading
 

@@ -1,7 +1,6 @@
 import CacheStorage
 import Exporting
 import Manifests
-import Pipeline
 import PrefetchModel
 import Threading
 import Upkeep

@@ -86,11 +86,7 @@ struct ExportOptions: ParsableArguments {
             }
             var rules = ExportRules(layout: layout)
             if let pattern {
-                do {
-                    rules.pattern = try NamePattern(pattern)
-                } catch {
-                    throw ValidationError("--name '\(pattern)': \(error.message)")
-                }
+                rules.pattern = try validated("--name '\(pattern)': ") { try NamePattern(pattern) }
             }
             rules.isCaseInsensitive = isCaseInsensitive
             try check(layout)

@@ -1,5 +1,4 @@
 import CacheStorage
-import Glibc
 import Manifests
 import PrefetchModel
 import Reporting

@@ -1,6 +1,5 @@
 import Buckets
 import CacheStorage
-import Glibc
 import PrefetchModel
 import Sharding
 

@@ -1,7 +1,6 @@
 import ArgumentParser
 import Buckets
 import CacheStorage
-import Glibc
 import Hashing
 import Manifests
 import PrefetchModel

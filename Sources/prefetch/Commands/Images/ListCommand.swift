@@ -1,7 +1,6 @@
 import ArgumentParser
 import CacheStorage
 import FileOutput
-import Glibc
 import PrefetchModel
 import Reporting
 import Upkeep

@@ -4,7 +4,6 @@ import Glibc
 import Manifests
 import Pipeline
 import PrefetchModel
-import Reporting
 import Threading
 import Upkeep
 

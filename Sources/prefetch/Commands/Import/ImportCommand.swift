@@ -1,9 +1,6 @@
 import ArgumentParser
-import CacheStorage
 import Exporting
-import Glibc
 import Manifests
-import Pipeline
 import PrefetchModel
 import Reporting
 import Upkeep

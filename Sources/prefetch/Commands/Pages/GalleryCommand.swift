@@ -1,9 +1,7 @@
 import ArgumentParser
 import CacheStorage
-import Glibc
 import Pages
 import PrefetchModel
-import Reporting
 import Threading
 import Upkeep
 

@@ -1,10 +1,7 @@
 import ArgumentParser
 import CacheStorage
-import Glibc
 import Manifests
-import Pipeline
 import PrefetchModel
-import Reporting
 
 struct RemoveCommand: SearchingCommand {
     static let configuration = CommandConfiguration(

@@ -1,6 +1,4 @@
-import ArgumentParser
 import CacheStorage
-import Glibc
 import Pipeline
 import PrefetchModel
 import Reporting

@@ -1,7 +1,5 @@
 import ArgumentParser
 import Buckets
-import CacheStorage
-import Glibc
 import Manifests
 import Pipeline
 import PrefetchModel

@@ -1,5 +1,4 @@
 import ArgumentParser
-import ConfigurationFiles
 import Manifests
 import Pipeline
 import PrefetchModel

@@ -3,7 +3,6 @@ import ConfigurationFiles
 import Hashing
 import Pipeline
 import PrefetchModel
-import Reporting
 
 /// Flags about header fields, credentials, proxies and addresses.
 ///

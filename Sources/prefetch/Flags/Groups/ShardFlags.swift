@@ -3,7 +3,6 @@ import ConfigurationFiles
 import Hashing
 import Manifests
 import PrefetchModel
-import Reporting
 import Sharding
 import Threading
 

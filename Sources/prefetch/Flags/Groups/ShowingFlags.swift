@@ -1,5 +1,4 @@
 import ArgumentParser
-import CacheStorage
 import ConfigurationFiles
 import FileOutput
 import Glibc

@@ -1,6 +1,5 @@
 import ArgumentParser
 import ConfigurationFiles
-import Glibc
 import PrefetchModel
 
 /// The part of a flag without the type of its value: the facts that help, manual, completions and
@@ -90,6 +89,15 @@ struct FlagKey: CodingKey {
     init(stringValue: String) { self.stringValue = stringValue }
 
     init?(intValue: Int) { nil }
+}
+
+/// Calls `body`, and turns its error into one of the parser, behind a prefix.
+func validated<Value>(_ prefix: String = "", _ body: () throws -> Value) throws -> Value {
+    do {
+        return try body()
+    } catch let error as UserError {
+        throw ValidationError(prefix + error.message)
+    }
 }
 
 /// The rule for the values of a flag, beside their form.

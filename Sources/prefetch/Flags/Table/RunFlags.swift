@@ -1,4 +1,3 @@
-import Glibc
 import Manifests
 import Pipeline
 import PrefetchModel
