@@ -60,7 +60,7 @@ package struct ProgressLine: Sendable {
     }
 
     /// A part of the line. If the line is too long, the part with the highest rank is removed.
-    private struct Part {
+    private struct LinePart {
         let text: String
         let rank: Int
     }
@@ -81,37 +81,37 @@ package struct ProgressLine: Sendable {
         return String(line.prefix(width))
     }
 
-    private func parts(_ progress: RunProgress) -> [Part] {
+    private func parts(_ progress: RunProgress) -> [LinePart] {
         let counters = progress.counters
         let done = counters.entriesFinished
-        var parts: [Part] = []
+        var parts: [LinePart] = []
         if progress.isTotalKnown {
             let total = max(counters.entriesRead, done)
             // Rounded down: 100 % means that the run is done.
             let percent = total > 0 ? Int(Double(done) / Double(total) * 100) : 100
             parts.append(
-                Part(text: "\(done)/\(total) \(done < total ? min(percent, 99) : 100)%", rank: 0))
+                LinePart(text: "\(done)/\(total) \(done < total ? min(percent, 99) : 100)%", rank: 0))
         } else {
-            parts.append(Part(text: "\(done) done", rank: 0))
+            parts.append(LinePart(text: "\(done) done", rank: 0))
         }
-        parts.append(Part(text: "\(rateText(rates.entriesPerSecond))/s", rank: 3))
+        parts.append(LinePart(text: "\(rateText(rates.entriesPerSecond))/s", rank: 3))
         if counters.bytesReceived > 0 {
-            parts.append(Part(text: ByteCount(counters.bytesReceived).description, rank: 5))
-            parts.append(Part(text: byteRateText(rates.bytesPerSecond), rank: 6))
+            parts.append(LinePart(text: ByteCount(counters.bytesReceived).description, rank: 5))
+            parts.append(LinePart(text: byteRateText(rates.bytesPerSecond), rank: 6))
         }
-        parts.append(Part(text: "\(progress.inFlight) in flight", rank: 7))
+        parts.append(LinePart(text: "\(progress.inFlight) in flight", rank: 7))
         if counters[.failed] > 0 {
-            parts.append(Part(text: "\(counters[.failed]) failed", rank: 1))
+            parts.append(LinePart(text: "\(counters[.failed]) failed", rank: 1))
         }
         if progress.isStopping {
-            parts.append(Part(text: "stopping, ^C again to quit now", rank: 0))
+            parts.append(LinePart(text: "stopping, ^C again to quit now", rank: 0))
             return parts
         }
         let left = counters.entriesRead - done
         if progress.isTotalKnown, left > 0, let seconds = rates.secondsLeft(entries: left) {
-            parts.append(Part(text: "\(wholeDurationText(seconds: seconds)) left", rank: 2))
+            parts.append(LinePart(text: "\(wholeDurationText(seconds: seconds)) left", rank: 2))
         }
-        if let holdUp = progress.holdUp { parts.append(Part(text: text(of: holdUp), rank: 4)) }
+        if let holdUp = progress.holdUp { parts.append(LinePart(text: text(of: holdUp), rank: 4)) }
         return parts
     }
 

@@ -27,7 +27,7 @@ extension RunReporter {
     }
 }
 
-extension RunReporter.State {
+extension RunReporter.Outputs {
     /// Writes a complete line above the progress line, in one system call.
     mutating func show(line: String) {
         let clear = shownProgress.isEmpty ? "" : ProgressLine.clearText

@@ -25,7 +25,7 @@ package final class RunReporter: RunObserving, Sendable {
         case none
     }
 
-    package enum Progress: Sendable {
+    package enum ProgressStyle: Sendable {
         case none
         /// One redrawn line. The function returns the terminal's current width in columns.
         case line(width: @Sendable () -> Int)
@@ -33,9 +33,9 @@ package final class RunReporter: RunObserving, Sendable {
         case lines(from: Duration)
     }
 
-    package struct Configuration: Sendable {
+    package struct Settings: Sendable {
         package var verbosity = Verbosity.normal
-        package var progress = Progress.none
+        package var progress = ProgressStyle.none
         package var usesColor = false
         /// Descriptors for data and for messages, owned by the caller.
         package var standardOutput: Int32 = 1
@@ -68,7 +68,7 @@ package final class RunReporter: RunObserving, Sendable {
         }
     }
 
-    struct State: ~Copyable {
+    struct Outputs: ~Copyable {
         var report: ReportWriter?
         var junit: JUnitWriter?
         var record: RunRecord?
@@ -77,7 +77,7 @@ package final class RunReporter: RunObserving, Sendable {
         var summary: SummaryText
         var progressLine = ProgressLine()
         var isStatusWanted = false
-        /// The due time of the next line of ``Progress/lines(from:)``, since the run's start.
+        /// The due time of the next line of ``ProgressStyle/lines(from:)``, since the run's start.
         var nextLine: Duration?
         /// The progress line on the terminal; empty without one.
         var shownProgress = ""
@@ -85,17 +85,17 @@ package final class RunReporter: RunObserving, Sendable {
         var diagnosticsError: OutputError?
     }
 
-    private let configuration: Configuration
+    private let configuration: Settings
     private let writesReport: Bool
     private let writesJUnit: Bool
     private let writesPage: Bool
     private let reportsToStandardOutput: Bool
     private let start: ContinuousClock.Instant
-    private let state: Monitor<State>
+    private let state: Monitor<Outputs>
 
     /// Writes no report if `report` is nil, and no test cases if `junit` is nil.
     package init(
-        _ configuration: Configuration, report: consuming ReportWriter? = nil,
+        _ configuration: Settings, report: consuming ReportWriter? = nil,
         junit: consuming JUnitWriter? = nil
     ) {
         self.configuration = configuration
@@ -111,7 +111,7 @@ package final class RunReporter: RunObserving, Sendable {
         summary.isQuiet = configuration.verbosity == .quiet
         summary.hasReport = isStandardOutput != nil
         state = Monitor(
-            State(
+            Outputs(
                 report: report, junit: junit,
                 record: configuration.keepsRecord ? RunRecord() : nil,
                 actions: configuration.actions, summary: summary,
@@ -181,7 +181,7 @@ package final class RunReporter: RunObserving, Sendable {
         }
     }
 
-    private func endReport(_ state: inout State) {
+    private func endReport(_ state: inout Outputs) {
         guard let name = state.report?.name else { return }
         state.report = nil
         guard configuration.verbosity != .quiet else { return }

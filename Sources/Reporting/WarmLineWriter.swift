@@ -61,7 +61,7 @@ private struct TimeText {
 
 /// The URL and key of an entry, as in the report.
 private struct EntryTexts {
-    enum Text {
+    enum LineText {
         /// Part of the batch's text, written unchanged.
         case plain(UnsafeRawBufferPointer)
         /// Redacted and escaped, with quotation marks.
@@ -75,8 +75,8 @@ private struct EntryTexts {
         }
     }
 
-    let url: Text
-    let key: Text
+    let url: LineText
+    let key: LineText
     /// The last member, with its comma; empty without one.
     let columns: [UInt8]
 
@@ -84,16 +84,16 @@ private struct EntryTexts {
 
     init(_ record: EntryBatch.Record, of batch: EntryBatch, _ text: UnsafeRawBufferPointer) {
         columns = batch.extras(of: record)?.columns.map { EntryTexts.columnsLabel + $0 } ?? []
-        url = Text(UnsafeRawBufferPointer(rebasing: text[record.url]))
+        url = LineText(UnsafeRawBufferPointer(rebasing: text[record.url]))
         key =
             record.key == record.url
-            ? url : Text(UnsafeRawBufferPointer(rebasing: text[record.key]))
+            ? url : LineText(UnsafeRawBufferPointer(rebasing: text[record.key]))
     }
 }
 
-extension EntryTexts.Text {
+extension EntryTexts.LineText {
     init(_ bytes: UnsafeRawBufferPointer) {
-        guard !EntryTexts.Text.isPlain(bytes) else {
+        guard !EntryTexts.LineText.isPlain(bytes) else {
             self = .plain(bytes)
             return
         }
@@ -121,14 +121,14 @@ extension EntryTexts.Text {
 
 /// The template of a warm entry's line, and the positions of values that differ between entries.
 private struct LineForm {
-    private enum Member: String, CaseIterable {
+    private enum WarmMember: String, CaseIterable {
         case line, url, key
         case storedBytes = "bytes_stored"
         case format, decoded, width, height, sha256, path
         case expiresAt = "expires_at"
 
         /// The members of a variant's object; `bytes` is its name for `bytes_stored`.
-        static let ofVariants: [(name: String, member: Member)] = [
+        static let ofVariants: [(name: String, member: WarmMember)] = [
             (format.rawValue, format), (decoded.rawValue, decoded), (width.rawValue, width),
             (height.rawValue, height),
             ("bytes", storedBytes), (sha256.rawValue, sha256), (path.rawValue, path),
@@ -137,7 +137,7 @@ private struct LineForm {
 
     private struct Value {
         let range: Range<Int>
-        let member: Member
+        let member: WarmMember
         /// The position of the variant; nil for the line's own member.
         var variant: Int?
     }
@@ -173,11 +173,11 @@ private struct LineForm {
         json.endLine()
         let line = json.bytes
         bytes = line
-        var values = Member.allCases.map {
+        var values = WarmMember.allCases.map {
             Value(range: LineForm.value(of: $0.rawValue, in: line), member: $0)
         }.sorted { $0.range.lowerBound < $1.range.lowerBound }
         for variant in result.variants.indices {
-            for (name, member) in Member.ofVariants {
+            for (name, member) in WarmMember.ofVariants {
                 let start = values.last?.range.upperBound ?? 0
                 values.append(
                     Value(
@@ -186,7 +186,7 @@ private struct LineForm {
             }
         }
         self.values = values
-        let path = line[LineForm.value(of: Member.path.rawValue, in: line)]
+        let path = line[LineForm.value(of: WarmMember.path.rawValue, in: line)]
         // Two digits and `/`, the digest, `.jpg` and a quotation mark.
         pathStart = Array(path.dropLast(3 + 2 * ContentDigest.byteCount + 5))
     }
@@ -245,7 +245,7 @@ private struct LineForm {
         if let number { pen.write(number) } else { pen.write(LineForm.null) }
     }
 
-    private func write(_ member: Member, of image: StoredImage, with pen: inout Pen) {
+    private func write(_ member: WarmMember, of image: StoredImage, with pen: inout Pen) {
         switch member {
         case .storedBytes: pen.write(image.size.bytes)
         case .width: write(image.knownWidth, with: &pen)
@@ -282,7 +282,7 @@ extension WarmEntry {
 }
 
 extension Pen {
-    fileprivate mutating func write(_ text: EntryTexts.Text) {
+    fileprivate mutating func write(_ text: EntryTexts.LineText) {
         switch text {
         case .plain(let bytes):
             write(UInt8(ascii: "\""))

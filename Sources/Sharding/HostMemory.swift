@@ -8,12 +8,12 @@ struct HostMemory: ~Copyable {
     /// Longer hosts are not remembered.
     private static let longest = 50
 
-    private struct Slot {
+    private struct KnownHost {
         var count: UInt8
         var number: Int32
     }
 
-    private var slots: UnsafeMutablePointer<Slot>?
+    private var slots: UnsafeMutablePointer<KnownHost>?
     private var names: UnsafeMutableRawPointer?
 
     deinit {
@@ -35,15 +35,15 @@ struct HostMemory: ~Copyable {
         guard let start = host.baseAddress, host.count <= HostMemory.longest else { return }
         let size = 1 << HostMemory.bits
         if slots == nil {
-            let new = UnsafeMutablePointer<Slot>.allocate(capacity: size)
-            new.initialize(repeating: Slot(count: 0, number: 0), count: size)
+            let new = UnsafeMutablePointer<KnownHost>.allocate(capacity: size)
+            new.initialize(repeating: KnownHost(count: 0, number: 0), count: size)
             slots = new
             names = UnsafeMutableRawPointer.allocate(
                 byteCount: size * HostMemory.longest, alignment: 8)
         }
         guard let slots, let names else { return }
         let index = HostMemory.index(of: host)
-        slots[index] = Slot(count: UInt8(host.count), number: number)
+        slots[index] = KnownHost(count: UInt8(host.count), number: number)
         memcpy(names + index * HostMemory.longest, start, host.count)
     }
 

@@ -27,7 +27,7 @@ extension ShardPlan {
 }
 
 extension ShardPlan: JSONRecord {
-    package struct Draft {
+    package struct PlanDraft {
         fileprivate(set) var version: Int?
         fileprivate var shards = 0
         fileprivate var entries: Int?
@@ -53,12 +53,12 @@ extension ShardPlan: JSONRecord {
         }
     }
 
-    package static var emptyDraft: Draft { Draft() }
+    package static var emptyDraft: PlanDraft { PlanDraft() }
 
     package static let sample = ShardPlan(
         shards: 1, entries: 0, lists: [], split: [], packed: [:], buckets: [], loads: [])
 
-    package func visitMembers(_ members: inout some JSONVisitor, into draft: inout Draft) {
+    package func visitMembers(_ members: inout some JSONVisitor, into draft: inout PlanDraft) {
         members.text("type", ShardPlan.fileType)
         members.number("version", ShardPlan.version) { draft.version = $0 }
         members.number("shards", shards) { draft.shards = $0 }
@@ -75,7 +75,7 @@ extension ShardPlan: JSONRecord {
 }
 
 extension ShardPlan.List: JSONRecord {
-    package struct Draft {
+    package struct ListDraft {
         fileprivate var name: String?
         fileprivate var bytes: Int?
         fileprivate var digest: String?
@@ -89,10 +89,10 @@ extension ShardPlan.List: JSONRecord {
         }
     }
 
-    package static var emptyDraft: Draft { Draft() }
+    package static var emptyDraft: ListDraft { ListDraft() }
     package static let sample = ShardPlan.List(name: "", identity: nil)
 
-    package func visitMembers(_ members: inout some JSONVisitor, into draft: inout Draft) {
+    package func visitMembers(_ members: inout some JSONVisitor, into draft: inout ListDraft) {
         members.text("name", name) { draft.name = $0 }
         members.number("bytes", identity?.bytes) { draft.bytes = $0 }
         members.text("sha256", identity?.digest) { draft.digest = $0 }
@@ -100,7 +100,7 @@ extension ShardPlan.List: JSONRecord {
 }
 
 extension ShardPlan.Split: JSONRecord {
-    package struct Draft {
+    package struct SplitDraft {
         fileprivate var domain: String?
         fileprivate var entries: Int?
         fileprivate var shards: [Int] = []
@@ -111,10 +111,10 @@ extension ShardPlan.Split: JSONRecord {
         }
     }
 
-    package static var emptyDraft: Draft { Draft() }
+    package static var emptyDraft: SplitDraft { SplitDraft() }
     package static let sample = ShardPlan.Split(domain: "", entries: 0, shards: [])
 
-    package func visitMembers(_ members: inout some JSONVisitor, into draft: inout Draft) {
+    package func visitMembers(_ members: inout some JSONVisitor, into draft: inout SplitDraft) {
         members.text("domain", domain) { draft.domain = $0 }
         members.number("entries", entries) { draft.entries = $0 }
         members.numbers("shards", shards) { draft.shards = $0 }

@@ -71,9 +71,9 @@ struct ReportPageTests {
         }
         record.end(summary(counters, status: 1))
         #expect(
-            Verdict(record).sentence
+            RunVerdict(record).sentence
                 == "962 of 1,000 entries are warm; 38 failed, at https://example.org (HTTP 404).")
-        #expect(Verdict(record).mood == .bad)
+        #expect(RunVerdict(record).mood == .bad)
     }
 
     @Test(arguments: [
@@ -99,8 +99,8 @@ struct ReportPageTests {
         }
         var record = RunRecord()
         record.end(summary)
-        #expect(Verdict(record).sentence == sentence)
-        #expect(Verdict(record).mood.rawValue == mood)
+        #expect(RunVerdict(record).sentence == sentence)
+        #expect(RunVerdict(record).mood.rawValue == mood)
     }
 
     enum EndingSample: Sendable {

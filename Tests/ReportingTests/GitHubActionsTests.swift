@@ -113,7 +113,7 @@ struct GitHubActionsTests {
     @Test(arguments: HostileTexts.all)
     func hostileTextIsDefusedOnTheTerminal(text: String) throws {
         let captured = try Samples.captured { output, error in
-            var configuration = RunReporter.Configuration()
+            var configuration = RunReporter.Settings()
             configuration.standardOutput = output
             configuration.standardError = error
             configuration.verbosity = .verbose

@@ -138,7 +138,7 @@ struct JUnitWriterTests {
     /// Results are wanted as long as they get a case, and warm lines are not used.
     @Test func reporterWantsResultsWhileTheyGetACase() throws {
         try Samples.withTemporaryPath { path in
-            var configuration = RunReporter.Configuration()
+            var configuration = RunReporter.Settings()
             configuration.verbosity = .quiet
             let reporter = RunReporter(
                 configuration, report: try ReportWriter(path: path + ".report"),

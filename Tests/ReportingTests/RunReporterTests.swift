@@ -9,15 +9,15 @@ import Threading
 
 @Suite(.timeLimit(.minutes(5)))
 struct RunReporterTests {
-    private func configuration(_ output: Int32, _ error: Int32) -> RunReporter.Configuration {
-        var configuration = RunReporter.Configuration()
+    private func configuration(_ output: Int32, _ error: Int32) -> RunReporter.Settings {
+        var configuration = RunReporter.Settings()
         configuration.standardOutput = output
         configuration.standardError = error
         return configuration
     }
 
     @Test func wantsOnlyWhatItShows() throws {
-        var configuration = RunReporter.Configuration()
+        var configuration = RunReporter.Settings()
         let normal = RunReporter(configuration)
         #expect(Outcome.allCases.filter(normal.wantsResults) == [.blacklisted, .excluded, .failed])
         configuration.verbosity = .quiet

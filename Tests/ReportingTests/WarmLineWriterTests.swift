@@ -172,7 +172,7 @@ struct WarmLineWriterTests {
 
     @Test func onlyAReportHasItsLinesWrittenByReaders() throws {
         try Samples.withTemporaryPath { path in
-            var configuration = RunReporter.Configuration()
+            var configuration = RunReporter.Settings()
             #expect(RunReporter(configuration).warmLineWriter == nil)
             var isWritten = false
             let report = try ReportWriter(path: path)

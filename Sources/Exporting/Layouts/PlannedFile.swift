@@ -65,7 +65,7 @@ struct ContentIdentity: Hashable, Sendable {
 }
 
 struct ArchiveMember: Sendable {
-    enum Content: Sendable {
+    enum MemberContent: Sendable {
         case stored(StoredImage)
         case bytes([UInt8])
 
@@ -78,7 +78,7 @@ struct ArchiveMember: Sendable {
     }
 
     let name: String
-    let content: Content
+    let content: MemberContent
 }
 
 extension PlannedFile.Content {

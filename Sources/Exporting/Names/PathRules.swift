@@ -178,14 +178,14 @@ package struct NamingProblem: Error {
 }
 
 extension Unicode.UTF8 {
-    fileprivate enum Piece {
+    fileprivate enum TextUnit {
         case scalar(Unicode.Scalar)
         case invalid(UInt8)
     }
 
     /// The characters of a text, and the bytes that belong to none.
-    fileprivate static func pieces(of bytes: some Collection<UInt8>) -> [Piece] {
-        var pieces: [Piece] = []
+    fileprivate static func pieces(of bytes: some Collection<UInt8>) -> [TextUnit] {
+        var pieces: [TextUnit] = []
         var rest = Array(bytes)[...]
         while let first = rest.first {
             let length = first < 0x80 ? 1 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4

@@ -4,7 +4,7 @@ import Hashing
 import PrefetchModel
 
 struct ContentWriter {
-    enum Writing {
+    enum WriteResult {
         /// The file's status, whether it shares the cache's blocks, and the members that an archive
         /// lacks because the cache's files are damaged.
         case done(stat, isShared: Bool, missing: [String])
@@ -23,7 +23,7 @@ struct ContentWriter {
     /// Creates a file. Nothing is left of it if that fails.
     mutating func write(
         _ file: PlannedFile, as name: String, in folder: Folder
-    ) throws(UserError) -> Writing {
+    ) throws(UserError) -> WriteResult {
         var status = stat()
         if links, case .stored(let image) = file.content {
             let result = try UserError.ofExport { () throws(StorageError) in

@@ -22,14 +22,14 @@ struct ExportState: Sendable {
         let modifiedAt: Int
     }
 
-    struct Record: Hashable, Sendable {
+    struct KnownFile: Hashable, Sendable {
         let path: String
         var entry: Entry
     }
 
     var layout: String
     /// Ordered by the bytes of their paths, each once.
-    private(set) var records: [Record] = []
+    private(set) var records: [KnownFile] = []
 
     init(layout: ExportLayout) { self.layout = layout.rawValue }
 
@@ -110,11 +110,11 @@ struct ExportState: Sendable {
     }
 
     mutating func append(_ entry: Entry, for path: String) {
-        records.append(Record(path: path, entry: entry))
+        records.append(KnownFile(path: path, entry: entry))
     }
 
     /// Adds other files. Of two with one path, one stays.
-    mutating func merge(_ others: [Record]) {
+    mutating func merge(_ others: [KnownFile]) {
         let sorted = (records + others).sorted { $0.path.precedes(bytesOf: $1.path) }
         records = []
         for record in sorted where records.last?.path.equals(bytesOf: record.path) != true {

@@ -341,8 +341,8 @@ package final class ExportTree {
     ///
     /// - Throws: ``UserError`` if another file is in the way.
     private func blockingFiles(
-        in folder: Folder, among obsolete: [ExportState.Record]
-    ) throws(UserError) -> Set<ExportState.Record> {
+        in folder: Folder, among obsolete: [ExportState.KnownFile]
+    ) throws(UserError) -> Set<ExportState.KnownFile> {
         let files = Set(written.map(PathBytes.init))
         var folders: Set<PathBytes> = []
         for path in written {
@@ -377,7 +377,7 @@ package final class ExportTree {
     }
 
     /// Puts each new file in its place, and removes obsolete ones.
-    private func update(_ folder: Folder, obsolete: [ExportState.Record]) throws(UserError) {
+    private func update(_ folder: Folder, obsolete: [ExportState.KnownFile]) throws(UserError) {
         let blocking = try blockingFiles(in: folder, among: obsolete)
         let others = obsolete.filter { !blocking.contains($0) }
         var final = state
@@ -389,7 +389,7 @@ package final class ExportTree {
         try stage.write(state)
         try stage.synchronize()
         try stage.moveState(to: folder)
-        func remove(_ records: some Collection<ExportState.Record>) throws(UserError) {
+        func remove(_ records: some Collection<ExportState.KnownFile>) throws(UserError) {
             for record in records {
                 if let table = old.state?.table(of: record.path) {
                     try folder.remove(file: table)

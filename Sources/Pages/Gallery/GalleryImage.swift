@@ -12,13 +12,13 @@ package struct GalleryImage: Sendable {
     let expiresAt: Timestamp?
     let isFresh: Bool
     /// The first one is shown.
-    package private(set) var variants: [Variant]
+    package private(set) var variants: [ShownVariant]
     /// Made of its ThumbHash; nil without one.
     package var preview: PageImage?
     /// A file relative to the page; nil without one.
     package var thumbnail: String?
 
-    package struct Variant: Sendable {
+    package struct ShownVariant: Sendable {
         let name: String
         package let image: StoredImage
         let isSuperseded: Bool
@@ -39,7 +39,7 @@ package struct GalleryImage: Sendable {
 
     package init(
         url: String, host: String, fetchedAt: Timestamp, expiresAt: Timestamp?, isFresh: Bool,
-        variant: Variant
+        variant: ShownVariant
     ) {
         self.url = RedactedURL(url).description
         self.host = RedactedURL(host).description
@@ -50,7 +50,7 @@ package struct GalleryImage: Sendable {
     }
 
     /// Adds a variant. The variant `main` in use is shown, else the first.
-    package mutating func add(_ variant: Variant) {
+    package mutating func add(_ variant: ShownVariant) {
         if variant.name == VariantName.main.text, !variant.isSuperseded {
             variants.insert(variant, at: 0)
         } else {

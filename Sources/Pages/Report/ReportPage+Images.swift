@@ -6,7 +6,7 @@ extension ReportPage {
         let rows = record.formats.rows
         guard !rows.isEmpty else { return }
         html.section("Received and stored", isHalf: true) { section in
-            func cells(_ name: String, _ totals: [FormatTotals.Totals]) -> [TableCell] {
+            func cells(_ name: String, _ totals: [FormatTotals.Sums]) -> [TableCell] {
                 let received = totals.reduce(0) { $0 + $1.received }
                 let stored = totals.reduce(0) { $0 + $1.stored }
                 return [

@@ -43,7 +43,7 @@ package struct ReportPage {
     var summary: RunSummary? { record.ending?.summary }
 
     package func html() -> [UInt8] {
-        let verdict = Verdict(record)
+        let verdict = RunVerdict(record)
         return HTMLWriter.document(
             title: "prefetch: \(verdict.title)", generator: "prefetch report", imageSources: "data:"
         ) { html in
@@ -64,7 +64,7 @@ package struct ReportPage {
         }
     }
 
-    private func writeHeader(_ verdict: Verdict, to html: inout HTMLWriter) {
+    private func writeHeader(_ verdict: RunVerdict, to html: inout HTMLWriter) {
         html.element("h1", "prefetch run")
         let mood = verdict.mood == .good ? "verdict" : "verdict \(verdict.mood.rawValue)"
         html.element("p", ["class": mood], verdict.sentence)
@@ -95,7 +95,7 @@ package struct ReportPage {
     }
 
     private var tiles: [(value: String, name: String)] {
-        let warm = Verdict.warm(counters)
+        let warm = RunVerdict.warm(counters)
         var tiles = [
             (grouped(warm), "warm of \(grouped(counters.entriesRead))"),
             (grouped(counters[.failed]), "failed"),

@@ -43,7 +43,7 @@ package struct GitHubActions: Sendable {
             let isElsewhere =
                 result.manifest == "-" || result.manifest.hasPrefix("http://")
                 || result.manifest.hasPrefix("https://")
-            let message = FailureGroups.Sample(result).message.map { ": \($0)" } ?? ""
+            let message = FailureGroups.Example(result).message.map { ": \($0)" } ?? ""
             return WorkflowCommand.annotation(
                 level, file: isElsewhere ? nil : printable(result.manifest),
                 line: isElsewhere ? nil : result.line, title: result.reason?.rawValue ?? "failed",
@@ -61,7 +61,7 @@ package struct GitHubActions: Sendable {
     /// Appends the step summary and the outputs to their files.
     ///
     /// - Returns: the problems, for messages.
-    func append(_ summary: RunSummary, _ groups: [FailureGroups.Group]) -> [String] {
+    func append(_ summary: RunSummary, _ groups: [FailureGroups.CauseGroup]) -> [String] {
         let counters = summary.counters
         let outputs = "changed=\(counters.variantsMade)\nfailed=\(counters[.failed])\n"
         let files = [

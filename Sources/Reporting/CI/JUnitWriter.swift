@@ -59,7 +59,7 @@ package struct JUnitWriter: ~Copyable, Sendable {
     /// Appends a case. The first error is kept for ``finish(_:)``.
     mutating func write(_ result: EntryResult) {
         guard wantsResults(of: result.outcome) else { return }
-        let sample = FailureGroups.Sample(result)
+        let sample = FailureGroups.Example(result)
         let message = [result.outcome == .failed ? nil : result.outcome.rawValue, sample.message]
             .compactMap(\.self).joined(separator: ": ")
         let text = xmlText(message)

@@ -7,7 +7,7 @@ struct StepSummary {
     /// GitHub refuses summaries of more than 1 MiB; escapes have up to six bytes.
     private static let longestCell = 1000
 
-    init(_ summary: RunSummary, _ groups: [FailureGroups.Group]) {
+    init(_ summary: RunSummary, _ groups: [FailureGroups.CauseGroup]) {
         let counters = summary.counters
         var lines = [
             "### prefetch: \(SummaryText.entries(counters.entriesRead)) in "

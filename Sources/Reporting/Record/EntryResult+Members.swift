@@ -5,7 +5,7 @@ package import PrefetchModel
 /// ``WarmLineWriter`` writes most lines of warm entries; it knows the members that differ between
 /// them.
 extension EntryResult: JSONRecord {
-    package struct Draft {
+    package struct ResultDraft {
         var result = EntryResult(manifest: "", line: 0, url: "", key: "", outcome: .failed)
         var image = ImageDraft()
 
@@ -16,7 +16,7 @@ extension EntryResult: JSONRecord {
         }
     }
 
-    package static var emptyDraft: Draft { Draft() }
+    package static var emptyDraft: ResultDraft { ResultDraft() }
 
     package static let sample: EntryResult = {
         var sample = EntryResult(
@@ -38,7 +38,7 @@ extension EntryResult: JSONRecord {
         return sample
     }()
 
-    package func visitMembers(_ members: inout some JSONVisitor, into draft: inout Draft) {
+    package func visitMembers(_ members: inout some JSONVisitor, into draft: inout ResultDraft) {
         members.text("type", "result")
         members.text("manifest", manifest) { draft.result.manifest = $0 }
         members.number("line", line) { draft.result.line = $0 }
@@ -131,7 +131,7 @@ extension VariantResult: JSONRecord {
 }
 
 extension ReplacedImage: JSONRecord {
-    package struct Draft {
+    package struct ReplacedDraft {
         var fetchedAt: Timestamp?
         var image = ImageDraft()
         var thumbHash: [UInt8]?
@@ -142,12 +142,12 @@ extension ReplacedImage: JSONRecord {
         }
     }
 
-    package static var emptyDraft: Draft { Draft() }
+    package static var emptyDraft: ReplacedDraft { ReplacedDraft() }
 
     package static let sample = ReplacedImage(
         fetchedAt: Timestamp(seconds: 0), image: .sample, thumbHash: nil)
 
-    package func visitMembers(_ members: inout some JSONVisitor, into draft: inout Draft) {
+    package func visitMembers(_ members: inout some JSONVisitor, into draft: inout ReplacedDraft) {
         members.time("fetched_at", fetchedAt) { draft.fetchedAt = $0 }
         members.digest("sha256", image.digest) { draft.image.digest = $0 }
         members.choice("format", image.format) { draft.image.format = $0 }

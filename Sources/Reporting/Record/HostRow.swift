@@ -71,7 +71,7 @@ package struct FailureRow: Hashable, Sendable {
     package let sample: String
     package let message: String?
 
-    init(_ group: FailureGroups.Group) {
+    init(_ group: FailureGroups.CauseGroup) {
         if case .host(let name) = group.cause.place {
             host = RedactedURL(name).description
         } else {

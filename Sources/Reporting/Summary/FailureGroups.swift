@@ -26,11 +26,11 @@ struct FailureGroups: Sendable {
         let isKnown: Bool
     }
 
-    struct Group: Sendable {
+    struct CauseGroup: Sendable {
         let cause: Cause
         var count: Int
         /// The first entry by its position in the lists, so that a repeated run prints the same.
-        var sample: Sample
+        var sample: Example
         var place: ListPosition
     }
 
@@ -46,7 +46,7 @@ struct FailureGroups: Sendable {
 
     /// An entry, turned into text only on demand: in a list read from its end, every failure
     /// replaces the sample.
-    struct Sample: Sendable {
+    struct Example: Sendable {
         private let result: EntryResult
 
         init(_ result: EntryResult) {
@@ -61,7 +61,7 @@ struct FailureGroups: Sendable {
 
     private var positions: [Cause: Int] = [:]
     private var manifests: [String: Int] = [:]
-    private var groups: [Group] = []
+    private var groups: [CauseGroup] = []
     private var sampleBytes = 0
 
     mutating func note(_ result: EntryResult) {
@@ -80,10 +80,10 @@ struct FailureGroups: Sendable {
             cause.httpStatus = nil
             if count(result, cause, place) { return }
         }
-        let sample = Sample(result)
+        let sample = Example(result)
         sampleBytes += sample.byteCount
         positions[cause] = groups.count
-        groups.append(Group(cause: cause, count: 1, sample: sample, place: place))
+        groups.append(CauseGroup(cause: cause, count: 1, sample: sample, place: place))
     }
 
     private mutating func place(of result: EntryResult) -> ListPosition {
@@ -99,7 +99,7 @@ struct FailureGroups: Sendable {
         guard let position = positions[cause] else { return false }
         groups[position].count += 1
         if place < groups[position].place {
-            let sample = Sample(result)
+            let sample = Example(result)
             sampleBytes += sample.byteCount - groups[position].sample.byteCount
             groups[position].sample = sample
             groups[position].place = place
@@ -117,9 +117,9 @@ struct FailureGroups: Sendable {
     /// The groups that `isWanted` accepts: new failures first, then the largest group.
     ///
     /// Groups that an outage explains have one cause; they are merged and are the first group.
-    func ordered(outage: Outage?, where isWanted: (Cause) -> Bool) -> [Group] {
-        var explained: Group?
-        var others: [Group] = []
+    func ordered(outage: Outage?, where isWanted: (Cause) -> Bool) -> [CauseGroup] {
+        var explained: CauseGroup?
+        var others: [CauseGroup] = []
         for group in groups where isWanted(group.cause) {
             if let outage, group.cause.isPart(of: outage) {
                 explained = explained.map { $0.joined(with: group) } ?? group
@@ -142,7 +142,7 @@ extension FailureGroups.Cause {
         isKnown = result.isKnown
         switch reason {
         case .invalidEntry, .unsupportedScheme:
-            place = .here(problem: FailureGroups.Sample.message(of: result) ?? "")
+            place = .here(problem: FailureGroups.Example.message(of: result) ?? "")
         case .disk, .internal:
             place = .here(problem: "")
             httpStatus = nil
@@ -163,14 +163,14 @@ extension FailureGroups.Cause {
     }
 }
 
-extension FailureGroups.Sample {
+extension FailureGroups.Example {
     /// `m.txt:12: URL`, printable and redacted.
     var entry: String {
         printable("\(result.manifest):\(result.line): \(result.shownURL)")
     }
 
     var message: String? {
-        FailureGroups.Sample.message(of: result).map { printable(redacted($0)) }
+        FailureGroups.Example.message(of: result).map { printable(redacted($0)) }
     }
 
     /// The message without the position in front of it.
@@ -180,15 +180,15 @@ extension FailureGroups.Sample {
     }
 }
 
-extension FailureGroups.Group {
+extension FailureGroups.CauseGroup {
     /// Merges both groups; the sample is a new failure if there is one.
-    fileprivate func joined(with other: FailureGroups.Group) -> FailureGroups.Group {
+    fileprivate func joined(with other: FailureGroups.CauseGroup) -> FailureGroups.CauseGroup {
         let isFirst =
             cause.isKnown == other.cause.isKnown ? place < other.place : other.cause.isKnown
         let shown = isFirst ? self : other
         var cause = shown.cause
         cause.place = .here(problem: "")
-        return FailureGroups.Group(
+        return FailureGroups.CauseGroup(
             cause: cause, count: count + other.count, sample: shown.sample, place: shown.place)
     }
 

@@ -4,7 +4,7 @@ package import PrefetchModel
 /// docs/report.md.
 extension RunSummary: JSONRecord {
     /// A summary as it is read, with the hosts as it describes them.
-    package struct Draft: Sendable {
+    package struct SummaryDraft: Sendable {
         package var summary = RunSummary(
             counters: RunCounters(), startedAt: Timestamp(milliseconds: 0), elapsed: .zero,
             exitStatus: 0, cacheDirectory: "")
@@ -12,10 +12,10 @@ extension RunSummary: JSONRecord {
         var hasStatus = false
     }
 
-    package static var emptyDraft: Draft { Draft() }
+    package static var emptyDraft: SummaryDraft { SummaryDraft() }
 
     package static let sample: RunSummary = {
-        var sample = Draft().summary
+        var sample = SummaryDraft().summary
         sample.counters[.requested] = 1
         sample.seedCache = ""
         sample.sink = .sample
@@ -23,7 +23,7 @@ extension RunSummary: JSONRecord {
         return sample
     }()
 
-    package func visitMembers(_ members: inout some JSONVisitor, into draft: inout Draft) {
+    package func visitMembers(_ members: inout some JSONVisitor, into draft: inout SummaryDraft) {
         members.text("type", "summary")
         members.number("schema_version", 3)
         counters.visitOutcomes(&members, into: &draft.summary.counters)
@@ -171,15 +171,15 @@ extension SinkResult: JSONRecord {
 }
 
 extension ShardResult: JSONRecord {
-    package struct Draft {
+    package struct ShardDraft {
         var index = 0
         var result: ShardResult?
     }
 
-    package static var emptyDraft: Draft { Draft() }
+    package static var emptyDraft: ShardDraft { ShardDraft() }
     package static var sample: ShardResult { ShardResult(.whole) }
 
-    package func visitMembers(_ members: inout some JSONVisitor, into draft: inout Draft) {
+    package func visitMembers(_ members: inout some JSONVisitor, into draft: inout ShardDraft) {
         members.number("index", shard.index) { draft.index = $0 }
         members.number("count", shard.count) {
             draft.result = Shard(index: draft.index, count: $0).map { ShardResult($0) }

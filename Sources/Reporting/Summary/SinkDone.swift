@@ -46,22 +46,22 @@ package struct SinkDone: Sendable {
 }
 
 extension SinkDone: JSONRecord {
-    package struct Draft {
+    package struct DoneDraft {
         var summary = RunSummary.Draft()
         var database = Database.Draft()
     }
 
-    package static var emptyDraft: Draft { Draft() }
+    package static var emptyDraft: DoneDraft { DoneDraft() }
     package static var sample: SinkDone { SinkDone(.sample, .sample) }
 
-    package func visitMembers(_ members: inout some JSONVisitor, into draft: inout Draft) {
+    package func visitMembers(_ members: inout some JSONVisitor, into draft: inout DoneDraft) {
         summary.visitMembers(&members, into: &draft.summary)
         members.record("database", database) { draft.database = $0 }
     }
 }
 
 extension SinkDone.Database: JSONRecord {
-    package struct Draft {
+    package struct DatabaseDraft {
         var digest: ContentDigest?
         var size: ByteCount?
         var replaced: [SinkDone.Replaced.Draft] = []
@@ -77,10 +77,10 @@ extension SinkDone.Database: JSONRecord {
         }
     }
 
-    package static var emptyDraft: Draft { Draft() }
+    package static var emptyDraft: DatabaseDraft { DatabaseDraft() }
     package static let sample = SinkDone.Database(digest: .zero, size: ByteCount(0), replaced: [])
 
-    package func visitMembers(_ members: inout some JSONVisitor, into draft: inout Draft) {
+    package func visitMembers(_ members: inout some JSONVisitor, into draft: inout DatabaseDraft) {
         members.digest("sha256", digest) { draft.digest = $0 }
         members.number("bytes", size.bytes) { draft.size = ByteCount($0) }
         members.records("replaced", replaced) { draft.replaced = $0 }

@@ -6,7 +6,7 @@ extension SummaryText {
     private static let mostHostHints = 3
 
     /// Hints about hosts with failures or refusals, unless a line above or an outage explains them.
-    func hostHints(_ summary: RunSummary, _ listed: [FailureGroups.Group]) -> [String] {
+    func hostHints(_ summary: RunSummary, _ listed: [FailureGroups.CauseGroup]) -> [String] {
         guard !isQuiet, summary.outage == nil, summary.fatalMessage == nil else { return [] }
         let messages = listed.compactMap(\.sample.message)
         return summary.hosts.compactMap { pace in

@@ -64,7 +64,7 @@ package struct SummaryText: Sendable {
 
     private static func note(_ result: EntryResult, in lines: inout [String]) {
         guard lines.count < SummaryText.listedFailures else { return }
-        let sample = FailureGroups.Sample(result)
+        let sample = FailureGroups.Example(result)
         lines.append(
             "\(sample.entry): \(result.outcome.rawValue)"
                 + (sample.message.map { ": \($0)" } ?? ""))
@@ -137,7 +137,7 @@ package struct SummaryText: Sendable {
 
     static func entries(_ count: Int) -> String { "\(count) \(count == 1 ? "entry" : "entries")" }
 
-    func listedGroups(_ summary: RunSummary) -> [FailureGroups.Group] {
+    func listedGroups(_ summary: RunSummary) -> [FailureGroups.CauseGroup] {
         let groups = failures.ordered(outage: summary.outage) { cause in
             // The first line has the cause that ended the run, such as a full disk.
             !(cause.reason == .disk && summary.fatalMessage != nil) && !(isQuiet && cause.isKnown)
@@ -153,7 +153,7 @@ package struct SummaryText: Sendable {
     }
 
     private func failureLines(
-        _ summary: RunSummary, _ listed: [FailureGroups.Group]
+        _ summary: RunSummary, _ listed: [FailureGroups.CauseGroup]
     ) -> [String] {
         let counters = summary.counters
         guard counters[.failed] > 0 else { return [] }

@@ -89,7 +89,7 @@ struct GalleryCommand: ParsableCommand {
         var thumbnails: Set<ContentDigest> = []
 
         mutating func add(_ item: CacheCatalog.Item, at now: Timestamp) throws {
-            let variant = GalleryImage.Variant(
+            let variant = GalleryImage.ShownVariant(
                 name: item.name ?? item.recipe, image: item.image, isSuperseded: item.isSuperseded)
             // The variants of an image follow one another.
             if let last = waiting.indices.last, waiting[last].key == item.resource.key {

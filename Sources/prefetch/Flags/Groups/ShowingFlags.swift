@@ -117,7 +117,7 @@ extension Flags<ShowingFlags> {
         showingReplaced: (@Sendable (StoredImage) -> Void)? = nil,
         publishing: RunReporter.Publishing? = nil
     ) throws -> RunReporter {
-        var configuration = RunReporter.Configuration()
+        var configuration = RunReporter.Settings()
         configuration.verbosity = self.quiet ? .quiet : self.verbose ? .verbose : .normal
         configuration.progress = shownProgress
         let isColourWanted =
@@ -144,7 +144,7 @@ extension Flags<ShowingFlags> {
 
     /// One redrawn line on a capable terminal, separate lines elsewhere: on request, and in CI,
     /// which may take silence for a hang.
-    private var shownProgress: RunReporter.Progress {
+    private var shownProgress: RunReporter.ProgressStyle {
         switch self.progress {
         case .never: .none
         case _ where StandardError.isCapableTerminal: .line { StandardError.width }

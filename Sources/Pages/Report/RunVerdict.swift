@@ -2,7 +2,7 @@ import PrefetchModel
 import Reporting
 
 /// The result of a run in one sentence.
-struct Verdict {
+struct RunVerdict {
     enum Mood: String {
         case good, warn, bad
     }
@@ -13,7 +13,7 @@ struct Verdict {
 
     init(_ record: RunRecord) {
         let counters = record.counters
-        let (warm, all) = (Verdict.warm(counters), counters.entriesRead)
+        let (warm, all) = (RunVerdict.warm(counters), counters.entriesRead)
         let share =
             "\(grouped(warm)) of "
             + (all == 1 ? "1 entry is warm" : "\(grouped(all)) entries are warm")
@@ -40,9 +40,9 @@ struct Verdict {
             sentence =
                 all == 1
                 ? "The only entry is warm."
-                : "All \(grouped(all)) entries are warm\(Verdict.origin(of: counters))."
+                : "All \(grouped(all)) entries are warm\(RunVerdict.origin(of: counters))."
         } else {
-            let troubles = Verdict.troubles(record)
+            let troubles = RunVerdict.troubles(record)
             mood = counters[.failed] > 0 ? .bad : .warn
             sentence = "\(share)\(troubles.isEmpty ? "" : "; \(troubles)")."
         }
