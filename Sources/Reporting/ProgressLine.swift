@@ -89,8 +89,8 @@ package struct ProgressLine: Sendable {
             let total = max(counters.entriesRead, done)
             // Rounded down: 100 % means that the run is done.
             let percent = total > 0 ? Int(Double(done) / Double(total) * 100) : 100
-            parts.append(
-                LinePart(text: "\(done)/\(total) \(done < total ? min(percent, 99) : 100)%", rank: 0))
+            let shown = done < total ? min(percent, 99) : 100
+            parts.append(LinePart(text: "\(done)/\(total) \(shown)%", rank: 0))
         } else {
             parts.append(LinePart(text: "\(done) done", rank: 0))
         }
