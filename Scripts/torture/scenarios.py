@@ -17,23 +17,24 @@ QUIET = ["-q", "--retry", "1", "--retry-delay", "10ms", "--host-timeout", "1s"]
 class Attempt:
     """A command about to be disturbed."""
 
-    def __init__(self, arguments):
+    # The permitted statuses of an undisturbed command.
+    statuses = {0}
+    # URLs that must be fresh in the next run; only `main` if other variants may be removed.
+    kept = frozenset()
+    spares_main_only = False
+    # The required number.
+    least = 0
+    # Its report of stored images, and whether it may remove them again.
+    report = None
+    may_remove_reported = False
+    # Permitted URLs besides the list.
+    more = 0
+    # The state seen shortly before the critical moments; None for the whole duration.
+    landmark = None
+
+    def __init__(self, arguments, **others):
         self.arguments = arguments
-        # The permitted statuses of an undisturbed command.
-        self.statuses = {0}
-        # URLs that must be fresh in the next run; only `main` of those whose variant may be removed.
-        self.kept = set()
-        self.spares_main_only = False
-        # The required number.
-        self.least = 0
-        # Its report of stored images, and whether it may remove them again.
-        self.report = None
-        self.may_remove_reported = False
-        # Permitted URLs besides those of the list.
-        self.more = 0
-        # The state seen shortly before the critical moments; None for the whole duration.
-        self.landmark = None
-        self.extra = {}
+        vars(self).update(others)
 
 
 def problems_of(workplace, arguments, what, statuses=(0,)):
@@ -185,10 +186,9 @@ class Run(Scenario):
         workplace = template.copy(template.empty if is_new else template.part, place)
         report = place / "report.jsonl"
         sync = chance.choice(["normal", "full", "off"])
-        attempt = Attempt(["all.txt", *template.options, "--report", report.name, "--sync", sync])
-        attempt.report = report
-        attempt.kept = set() if is_new else template.in_part
-        return workplace, attempt
+        return workplace, Attempt(
+            ["all.txt", *template.options, "--report", report.name, "--sync", sync], report=report,
+            kept=set() if is_new else template.in_part)
 
 
 class RunMaxSize(Scenario):
@@ -204,11 +204,9 @@ class RunMaxSize(Scenario):
         # Fits with evictions; shared files make it fewer than images.
         blocks = len(named) * template.rows_each + chance.randrange(3)
         report = place / "report.jsonl"
-        attempt = Attempt(["named.txt", *template.options, "--report", report.name,
-                           "--max-size", f"{blocks * PAGE}B"])
-        attempt.report = report
-        attempt.kept = template.in_part & set(named)
-        return workplace, attempt
+        return workplace, Attempt(
+            ["named.txt", *template.options, "--report", report.name, "--max-size",
+             f"{blocks * PAGE}B"], report=report, kept=template.in_part & set(named))
 
 
 class RunPrune(Scenario):
@@ -220,13 +218,11 @@ class RunPrune(Scenario):
         workplace = template.copy(template.part, place)
         most = chance.choice([template.size // 3, template.size * 2 // 3]) * template.rows_each
         report = place / "report.jsonl"
-        attempt = Attempt(["all.txt", *template.options, "--report", report.name,
-                           "--prune", f"max-files={most},history=1d"])
-        attempt.report = report
-        attempt.may_remove_reported = True
         # It may be killed before the cache exceeds its old size.
-        attempt.least = min(template.size // 2, most * 9 // 10 // template.rows_each)
-        return workplace, attempt
+        least = min(template.size // 2, most * 9 // 10 // template.rows_each)
+        return workplace, Attempt(
+            ["all.txt", *template.options, "--report", report.name, "--prune",
+             f"max-files={most},history=1d"], report=report, may_remove_reported=True, least=least)
 
 
 class Prune(Scenario):
@@ -238,23 +234,15 @@ class Prune(Scenario):
         workplace = template.copy(template.whole, place)
         rule = chance.randrange(6 if template.has_variant else 5)
         half = template.size // 2
-        if rule < 2:
-            attempt = Attempt(["prune", "--max-files", str(half * template.rows_each), "--low-water", "100%"])
-            attempt.least = half
-        elif rule == 2:
-            attempt = Attempt(["prune", "--max-size", f"{half * PAGE}B", "--low-water", "50%", "--history", "1d"])
-            attempt.least = half // 2 // template.rows_each
-        elif rule == 3:
-            attempt = Attempt(["prune", "--unlisted", "near.txt", "--json"])
-            attempt.kept = set(template.near)
-        elif rule == 4:
-            attempt = Attempt(["prune", "--host", "localhost", "--gone"])
-            attempt.kept = set(template.near)
-        else:
-            attempt = Attempt(["prune", "--variant", "small"])
-            attempt.kept = set(template.urls)
-            attempt.spares_main_only = True
-        return workplace, attempt
+        most = ["--max-files", str(half * template.rows_each), "--low-water", "100%"]
+        size = ["--max-size", f"{half * PAGE}B", "--low-water", "50%", "--history", "1d"]
+        words, others = [
+            (most, {"least": half}), (most, {"least": half}),
+            (size, {"least": half // 2 // template.rows_each}),
+            (["--unlisted", "near.txt", "--json"], {"kept": set(template.near)}),
+            (["--host", "localhost", "--gone"], {"kept": set(template.near)}),
+            (["--variant", "small"], {"kept": set(template.urls), "spares_main_only": True})][rule]
+        return workplace, Attempt(["prune", *words], **others)
 
 
 class Remove(Scenario):
@@ -265,20 +253,14 @@ class Remove(Scenario):
     def prepare(self, template, place, chance):
         workplace = template.copy(template.whole, place)
         way = chance.randrange(4 if template.has_variant else 3)
-        if way == 0:
-            gone = chance.sample(template.urls, template.size // 2)
-            attempt = Attempt(["remove", *gone])
-            attempt.kept = set(template.urls) - set(gone)
-        elif way == 1:
-            attempt = Attempt(["remove", "--host", f"{template.far[0].rpartition('/')[0]}"])
-            attempt.kept = set(template.near)
-        elif way == 2:
-            attempt = Attempt(["remove", "--all"])
-        else:
-            attempt = Attempt(["remove", "--all", "--variant", "small"])
-            attempt.kept = set(template.urls)
-            attempt.spares_main_only = True
-        return workplace, attempt
+        gone = chance.sample(template.urls, template.size // 2)
+        words, others = [
+            (gone, {"kept": set(template.urls) - set(gone)}),
+            (["--host", template.far[0].rpartition("/")[0]], {"kept": set(template.near)}),
+            (["--all"], {}),
+            (["--all", "--variant", "small"],
+             {"kept": set(template.urls), "spares_main_only": True})][way]
+        return workplace, Attempt(["remove", *words], **others)
 
 
 class Put(Scenario):
@@ -302,15 +284,13 @@ class Put(Scenario):
             url = chance.choice(sorted(set(template.urls) - template.in_part))
         else:
             url = "http://example.com/put.png"
-        attempt = Attempt(["put", url, str(file), "--json", "--attr", "from=put",
-                           *(VARIANT if template.has_variant else [])])
-        attempt.kept = set(template.in_part)
-        attempt.extra["url"] = url
-        attempt.more = kind == 2
-        return workplace, attempt
+        return workplace, Attempt(
+            ["put", url, str(file), "--json", "--attr", "from=put",
+             *(VARIANT if template.has_variant else [])],
+            kept=set(template.in_part), url=url, more=kind == 2)
 
     def verify_next(self, workplace, template, attempt):
-        url = attempt.extra["url"]
+        url = attempt.url
         said = (workplace.folder / "victim.out").read_text()
         if said.endswith("\n") and url in template.urls:
             attempt.kept.add(url)
@@ -352,22 +332,18 @@ class Repair(Scenario):
             "SELECT url, sha256 FROM resource JOIN variant ON id = resource_id")
             if bytes(digest).hex() in damaged}
         connection.close()
-        attempt = Attempt(["verify", "--repair"])
-        attempt.statuses = {1}
-        attempt.kept = set(template.urls) - hit
-        attempt.extra.update(orphans=orphans, damaged=damaged)
-        write_list(place / "sound.txt", sorted(attempt.kept))
-        return workplace, attempt
+        kept = set(template.urls) - hit
+        write_list(place / "sound.txt", sorted(kept))
+        return workplace, Attempt(
+            ["verify", "--repair"], statuses={1}, kept=kept, orphans=orphans, damaged=damaged)
 
     def verify_next(self, workplace, template, attempt):
         # The next run does not list damaged images; those that the command began to remove must be gone.
         wrong, outcomes = self.next_run(workplace, template, "sound.txt")
         wrong += self.lost(workplace, attempt, outcomes)
-        orphans, damaged = attempt.extra["orphans"], attempt.extra["damaged"]
         def is_allowed(problem):
-            if "no row names it" in problem:
-                return any(name in problem for name in orphans)
-            return any(name in problem for name in damaged)
+            names = attempt.orphans if "no row names it" in problem else attempt.damaged
+            return any(name in problem for name in names)
         finding = judge(workplace, None, is_allowed)
         wrong += [f"the judge, after the next run: {finding}"] * bool(finding)
         wrong += problems_of(workplace, ["verify", "--repair"], "the next verify --repair", (0, 1))
@@ -383,15 +359,12 @@ class Chmod(Scenario):
         workplace = template.copy(template.whole, place)
         before, mode = chance.sample(["0600", "0640", "0644"], 2)
         workplace.run(["chmod", before, "-q"])
-        attempt = Attempt(["chmod", mode])
-        attempt.kept = set(template.urls)
-        attempt.extra["mode"] = int(mode, 8)
-        return workplace, attempt
+        return workplace, Attempt(["chmod", mode], kept=set(template.urls), mode=int(mode, 8))
 
     def verify_next(self, workplace, template, attempt):
         wrong, outcomes = self.next_run(workplace, template)
         wrong += self.lost(workplace, attempt, outcomes)
-        mode = attempt.extra["mode"]
+        mode = attempt.mode
         wrong += problems_of(workplace, ["chmod", f"{mode:04o}", "-q"], "the next chmod")
         for path in workplace.cache.rglob("*"):
             found = path.stat().st_mode & 0o777
@@ -418,11 +391,9 @@ class Snapshot(Scenario):
         connection.commit()
         connection.close()
         write_list(place / "more.txt", [*template.urls, template.spare])
-        attempt = Attempt(["more.txt", *template.options])
-        attempt.kept = set(template.urls)
-        attempt.more = 1
-        attempt.landmark = cache / "tmp/snapshot.sqlite"
-        return workplace, attempt
+        return workplace, Attempt(
+            ["more.txt", *template.options], kept=set(template.urls), more=1,
+            landmark=cache / "tmp/snapshot.sqlite")
 
     def verify_next(self, workplace, template, attempt):
         wrong = super().verify_next(workplace, template, attempt)
@@ -458,9 +429,7 @@ class Salvage(Scenario):
             pool.append(self.damaged(template, place, chance, len(pool)))
         source, kept = chance.choice(pool)
         workplace = template.copy(source, place)
-        attempt = Attempt(["none.txt", "--allow-empty", "-q"])
-        attempt.extra["keys"] = kept
-        return workplace, attempt
+        return workplace, Attempt(["none.txt", "--allow-empty", "-q"], keys=kept)
 
     def damaged(self, template, place, chance, number):
         """A folder with a damaged cache, and the rows that an undisturbed run salvages."""
@@ -498,9 +467,9 @@ class Salvage(Scenario):
 
     def verify_next(self, workplace, template, attempt):
         wrong = problems_of(workplace, ["none.txt", "--allow-empty", "-q"], "the next run")
-        missing = attempt.extra["keys"] - keys_of(workplace)
+        missing = attempt.keys - keys_of(workplace)
         if missing:
-            wrong.append(f"{len(missing)} of {len(attempt.extra['keys'])} images were not salvaged")
+            wrong.append(f"{len(missing)} of {len(attempt.keys)} images were not salvaged")
         wrong += problems_of(workplace, ["verify", "--repair"], "verify --repair", (0, 1))
         return wrong + super().verify_next(workplace, template, attempt)
 
@@ -547,11 +516,11 @@ class Writer(Scenario):
             return self.prepare(template, place, chance)
         attempt.statuses = self.statuses
         attempt.kept = template.in_part if self.starts_with == "part" else set(template.urls)
-        attempt.extra["before"] = contents(workplace, self.files)
+        attempt.before = contents(workplace, self.files)
         return workplace, attempt
 
     def verify_next(self, workplace, template, attempt):
-        before, found = attempt.extra["before"], contents(workplace, self.files)
+        before, found = attempt.before, contents(workplace, self.files)
         wrong = problems_of(workplace, attempt.arguments, "the next time", self.statuses)
         after = contents(workplace, self.files)
         for path in found.keys() & self.names.get(template, set()):
@@ -626,14 +595,13 @@ class PartOfList(Scenario):
                                  ["export", "out", *way, "--layout", "mirror", "--update", "--delete"]])
         if command[0] == "export":
             workplace.run(["export", "out", "all.txt", "--layout", "mirror"])
-        attempt = Attempt(command if command[0] != "prune" or len(way) == 1 else ["run", *way, *size])
-        attempt.statuses = {0, 1, 2, 64}
-        attempt.kept = set(template.urls)
-        attempt.extra["exported"] = contents(workplace, ["out"]).keys()
-        return workplace, attempt
+        return workplace, Attempt(
+            command if command[0] != "prune" or len(way) == 1 else ["run", *way, *size],
+            statuses={0, 1, 2, 64}, kept=set(template.urls),
+            exported=contents(workplace, ["out"]).keys())
 
     def verify_next(self, workplace, template, attempt):
-        gone = attempt.extra["exported"] - contents(workplace, ["out"]).keys()
+        gone = attempt.exported - contents(workplace, ["out"]).keys()
         return [f"exported files are gone: {sorted(gone)[:3]}"] * bool(gone) + super().verify_next(
             workplace, template, attempt)
 

@@ -30,7 +30,7 @@ package struct Run {
     /// Threads of their own read the entries. With `readsAheadOfStarts` everything is read before
     /// the first transfer starts, which LIFO order over regular files requires; a size limit does,
     /// too.
-    package func callAsFunction(
+    package func execute(
         _ entries: some EntryReading, readsAheadOfStarts: Bool
     ) -> RunSummary {
         if configuration.storing.writesFileAttributes { cache.content.writeFileAttributes() }

@@ -69,7 +69,7 @@ struct OpenedRun {
             configuration: configuration, cache: cache, seed: seed, observer: reporter,
             control: control, wallClock: WallClock.now)
         session.signals.onStatusRequest { [reporter] in reporter.showStatus() }
-        var summary = run(
+        var summary = run.execute(
             lists,
             readsAheadOfStarts: command.processing.order.order != .fifo && lists.isRegularFiles)
         output.status.remove()
