@@ -7,42 +7,45 @@ import Threading
 import URLParsing
 
 /// Looks up stored copies on a thread of its own, since the coordinator must not wait for the disk.
-final class CopyStage: CopyFinding, Sendable {
-    private struct Requests {
-        var requests: [CopyRequest] = []
-        var isFinished = false
-    }
-
-    private let state = Monitor(Requests())
-    private let configuration: RunConfiguration
-    private let cache: OpenCache
-    private let seed: SeedCache?
-    private let mailbox: Mailbox
-    private let thread = Monitor<OwnedThread?>(nil)
+final class CopyStage: CopyFinding {
+    private let lookups: CopyLookups
+    private let thread: OwnedThread
 
     /// Starts the thread.
     init(
         configuration: RunConfiguration, cache: OpenCache, seed: SeedCache?, mailbox: Mailbox
     ) throws {
-        self.configuration = configuration
-        self.cache = cache
-        self.seed = seed
-        self.mailbox = mailbox
-        let started = try OwnedThread(name: "copies") { [self] in work() }
-        thread.withLock { $0 = started }
+        let lookups = CopyLookups(
+            configuration: configuration, cache: cache, seed: seed, mailbox: mailbox)
+        self.lookups = lookups
+        thread = try OwnedThread(name: "copies") { lookups.work() }
     }
 
     func find(_ requests: [CopyRequest]) {
-        state.updateForOne { $0.requests += requests }
+        lookups.state.updateForOne { $0.requests += requests }
     }
 
     func finish() {
-        state.update { $0.isFinished = true }
-        thread.withLock { $0.take() }?.join()
+        lookups.state.update { $0.isFinished = true }
+        thread.join()
+    }
+}
+
+/// The work of a ``CopyStage``, on its thread.
+private struct CopyLookups: Sendable {
+    struct Requests {
+        var requests: [CopyRequest] = []
+        var isFinished = false
     }
 
-    /// Takes requests until ``finish()`` or an error, which is the last event.
-    private func work() {
+    let state = Monitor(Requests())
+    let configuration: RunConfiguration
+    let cache: OpenCache
+    let seed: SeedCache?
+    let mailbox: Mailbox
+
+    /// Takes requests until ``CopyStage/finish()`` or an error, which is the last event.
+    func work() {
         do {
             let reader = try CacheReader(cache, matchesVary: configuration.matchesVary())
             let seedReader = seed.flatMap { seed in
