@@ -124,7 +124,7 @@ struct FilterTests {
             let url = origin.url("/a.svg")
             try await withWorkspace(without: [.retries, .probes]) { workspace in
                 let small = try await workspace.prefetch(
-                    [url, origin.url("/a.png"), origin.url("/b.png")], "--min-bytes", "1KiB")
+                    [url, origin.url("/a.png"), origin.url("/b.png")], "--min-bytes", "100")
                 #expect(
                     small.report.verdicts == [
                         "excluded/min-bytes", "failed/not-an-image", "failed/corrupt-image",
