@@ -267,13 +267,6 @@ let package = Package(
             name: "PrefetchModelTests", dependencies: ["PrefetchModel", "SeededRandom"],
             swiftSettings: strict),
         .testTarget(
-            name: "PrefetchTests",
-            dependencies: [
-                "Manifests", "PrefetchModel", "prefetch",
-                .product(name: "ArgumentParser", package: "swift-argument-parser"),
-            ],
-            swiftSettings: strict),
-        .testTarget(
             name: "ReportingTests",
             dependencies: [
                 "FileOutput", "PrefetchModel", "Reporting", "SeededRandom", "TestSupport",
@@ -288,7 +281,7 @@ let package = Package(
         .testTarget(
             name: "prefetchTests",
             dependencies: [
-                "ConfigurationFiles", "Pipeline", "PrefetchModel", "prefetch",
+                "ConfigurationFiles", "Manifests", "Pipeline", "PrefetchModel", "prefetch",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: strict),

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Arguments and hints of the command line, by the conventions of other programs. `PrefetchTests`
+/// Arguments and hints of the command line, by the conventions of other programs. `prefetchTests`
 /// tests each message of the parser and each help.
 @Suite(.timeLimit(.minutes(15)))
 struct CommandLineTests {

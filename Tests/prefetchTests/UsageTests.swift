@@ -5,8 +5,8 @@ import Testing
 
 @testable import prefetch
 
-/// Arguments that no command accepts, and hints about them. Such a command ends before it opens a
-/// cache.
+/// Arguments that commands refuse, and hints about them; ``WrongUsageTests`` has the values of
+/// flags of `run`. Such a command ends before it opens a cache.
 struct UsageTests {
     private static let isUsageError: Int32 = 64
 
