@@ -33,17 +33,17 @@ package final class ContentFiles: Sendable {
     /// Reads the database of a cache that no process writes. It may be from anywhere.
     package convenience init(of directory: CacheDirectory) throws(StorageError) {
         let path = directory.path(of: CacheDirectory.databaseName)
-        do {
-            try self.init(CacheDatabase.openForExamination(directory, path), path: path)
-        } catch {
-            throw StorageError(error, "reading", path)
+        let connection = try StorageError.converting("reading", path) {
+            try CacheDatabase.openForExamination(directory, path)
         }
+        try self.init(connection, path: path)
     }
 
-    init(_ connection: sending Connection, path: String) throws {
+    init(_ connection: sending Connection, path: String) throws(StorageError) {
         self.path = path
-        count =
+        count = try StorageError.converting("reading", path) {
             try connection.first("SELECT files FROM usage") { try $0.count(0) } ?? 0
+        }
         self.connection = SerializedConnection(connection)
     }
 

@@ -210,27 +210,24 @@ package final class CacheDatabase: Sendable {
     func read<Result>(
         _ operation: String, _ work: (Connection) throws -> Result
     ) throws(StorageError) -> Result {
-        try transaction(.deferred, operation, work)
+        try access(operation, in: .deferred, work)
     }
 
     /// Reads rows and hands them over; errors other than SQLite's are passed on unchanged.
     func stream(_ operation: String, _ work: (Connection) throws -> Void) throws {
         do {
-            try connection.access { connection in
-                try connection.transaction(.deferred) {
-                    try CacheDatabase.awaitIndex(connection, in: directory)
-                    try work(connection)
-                }
-            }
+            try connection.access { try transaction(.deferred, $0, work) }
         } catch let error as SQLiteError {
-            throw noted(StorageError(error, operation, path))
+            let error = StorageError(error, operation, path)
+            note(error)
+            throw error
         }
     }
 
     func write<Result>(
         _ operation: String, _ work: (Connection) throws -> Result
     ) throws(StorageError) -> Result {
-        try transaction(.immediate, operation, work)
+        try access(operation, in: .immediate, work)
     }
 
     func access<Result>(
@@ -239,26 +236,31 @@ package final class CacheDatabase: Sendable {
         try StorageError.converting(operation, path) { try connection.access(work) }
     }
 
-    private func transaction<Result>(
-        _ kind: Connection.TransactionKind, _ operation: String,
+    private func access<Result>(
+        _ operation: String, in kind: Connection.TransactionKind,
         _ work: (Connection) throws -> Result
     ) throws(StorageError) -> Result {
         do {
-            return try access(operation) { connection in
-                try connection.transaction(kind) {
-                    try CacheDatabase.awaitIndex(connection, in: directory)
-                    return try work(connection)
-                }
-            }
+            return try access(operation) { try transaction(kind, $0, work) }
         } catch {
-            throw noted(error)
+            note(error)
+            throw error
+        }
+    }
+
+    private func transaction<Result>(
+        _ kind: Connection.TransactionKind, _ connection: Connection,
+        _ work: (Connection) throws -> Result
+    ) throws -> Result {
+        try connection.transaction(kind) {
+            try CacheDatabase.awaitIndex(connection, in: directory)
+            return try work(connection)
         }
     }
 
     /// Leaves a note of possible damage for the next run, which might not find it otherwise.
-    private func noted(_ error: StorageError) -> StorageError {
+    private func note(_ error: StorageError) {
         if error.raisesSuspicion, notesDamage { directory.suspectDatabase() }
-        return error
     }
 
     /// Makes commits wait for the disk. With a rollback journal they always do.

@@ -21,9 +21,13 @@ package struct PlaceholderFilling: Sendable {
     }
 
     /// An image without a placeholder, which could not be made.
-    package struct FailedImage: Error {
+    package struct FailedImage: Sendable {
         package let key: String
         package let message: String
+    }
+
+    private enum FillingOutcome: Sendable {
+        case made(Placeholder), skipped, failed(FailedImage)
     }
 
     /// The images of one commit: at most a second's work.
@@ -74,10 +78,9 @@ package struct PlaceholderFilling: Sendable {
             }
             for (candidate, result) in zip(batch, results) {
                 switch result {
-                case .success(let placeholder?):
-                    made.append((candidate.resource, placeholder))
-                case .success(nil): progress.skipped += 1
-                case .failure(let failure): failures.append(failure)
+                case .made(let placeholder): made.append((candidate.resource, placeholder))
+                case .skipped: progress.skipped += 1
+                case .failed(let failure): failures.append(failure)
                 }
             }
             try cache.checkHold()
@@ -90,12 +93,12 @@ package struct PlaceholderFilling: Sendable {
 
     private func make(
         _ candidate: PlaceholderStore.LackingImage, hasher: borrowing SHA256Hasher
-    ) -> Result<Placeholder?, FailedImage> {
-        func failure(_ message: String) -> Result<Placeholder?, FailedImage> {
-            .failure(FailedImage(key: candidate.key, message: message))
+    ) -> FillingOutcome {
+        func failure(_ message: String) -> FillingOutcome {
+            .failed(FailedImage(key: candidate.key, message: message))
         }
         let image = candidate.image
-        guard image.format.isDecoded else { return .success(nil) }
+        guard image.format.isDecoded else { return .skipped }
         if let crash = crashes.crash(of: image.digest) { return failure(crash.description) }
         switch cache.content.bytes(of: image, hasher: hasher) {
         case .damaged: return failure("\(image.relativePath) is missing or damaged")
@@ -107,7 +110,7 @@ package struct PlaceholderFilling: Sendable {
                 }
             }
             switch made {
-            case .success(let placeholder): return .success(placeholder)
+            case .success(let placeholder): return .made(placeholder)
             case .failure(let error): return failure("\(image.relativePath): \(error.description)")
             }
         }

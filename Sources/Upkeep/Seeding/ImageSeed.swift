@@ -10,11 +10,6 @@ package import PrefetchModel
 /// Everything is decoded and encoded before the cache is touched, so refused bytes leave it
 /// unchanged.
 package struct ImageSeed {
-    /// The reason that the bytes are refused, without the file's name.
-    package struct Refusal: Error {
-        package let message: String
-    }
-
     private let configuration: RunConfiguration
     private let bytes: [UInt8]
     private let digest: ContentDigest
@@ -28,44 +23,41 @@ package struct ImageSeed {
     /// Makes all variants of the configuration. Without a `processor`, it makes one, with memory of
     /// its own; the image may lack the `optional` variants.
     ///
-    /// - Throws: when a run would refuse the image, or another variant cannot be made.
+    /// - Throws: the failure if a run would refuse the image, or another variant cannot be made; its
+    ///   message lacks the file's name.
     package init(
         _ bytes: [UInt8], by configuration: RunConfiguration,
         processor: BudgetedImageProcessor? = nil, optional: Set<VariantName> = []
-    ) throws(Refusal) {
+    ) throws(Failure) {
         self.configuration = configuration
         self.bytes = bytes
         let hasher = SHA256Hasher()
         digest = bytes.withUnsafeBytes { hasher.digest(of: $0) }
         let recipes = configuration.images.variants.map(\.recipe)
-        do {
-            let processor = processor ?? BudgetedImageProcessor(configuration.images)
-            let result = bytes.withUnsafeBytes { bytes in
-                Result { () throws(CodecError) in
-                    try processor.process(bytes, recipes, isNew: true, cancellation: Cancellation())
-                }
+        let processor = processor ?? BudgetedImageProcessor(configuration.images)
+        let result = bytes.withUnsafeBytes { bytes in
+            Result { () throws(CodecError) in
+                try processor.process(bytes, recipes, isNew: true, cancellation: Cancellation())
             }
-            processed = try result.get()
-        } catch {
-            throw Refusal(message: error.framedFailure.message)
         }
+        processed = try result.mapError(\.framedFailure).get()
         var made: [(variant: RequestedVariant, image: ProcessedImage)] = []
         var missing: [(name: VariantName, message: String)] = []
         for (variant, result) in zip(configuration.images.variants, processed.results) {
             switch result {
             case .success(let image): made.append((variant, image))
             case .failure(let error):
-                let message = error.framedFailure.message
+                let failure = error.framedFailure
                 if optional.contains(variant.name), !processed.results.haveOneError,
                     case .unsupported = error
                 {
-                    missing.append((variant.name, message))
+                    missing.append((variant.name, failure.message))
                     continue
                 }
                 // A problem of the source is not a problem of one variant.
-                throw Refusal(
-                    message: processed.results.haveOneError
-                        ? message : "variant \(variant.name): \(message)")
+                throw processed.results.haveOneError
+                    ? failure
+                    : Failure(failure.reason, "variant \(variant.name): \(failure.message)")
             }
         }
         self.made = made

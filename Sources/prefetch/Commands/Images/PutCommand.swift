@@ -128,7 +128,7 @@ struct PutCommand: ParsableCommand {
         guard bytes.count <= limit.bytes else {
             throw refusal("larger than --max-filesize (\(limit))")
         }
-        do throws(ImageSeed.Refusal) {
+        do throws(Failure) {
             return try ImageSeed(bytes, by: configuration, optional: Set(stored.map(\.name)))
         } catch {
             throw refusal(error.message)

@@ -317,7 +317,7 @@ struct FileImport {
         guard found.bytes.count <= limit.bytes else {
             return .refused("\(found.name): larger than --max-filesize (\(limit))")
         }
-        do throws(ImageSeed.Refusal) {
+        do throws(Failure) {
             return .seed(
                 try ImageSeed(found.bytes, by: configuration, processor: processor))
         } catch {
