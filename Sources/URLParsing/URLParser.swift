@@ -28,6 +28,7 @@ package final class URLParser {
     let classes = ByteClasses()
     /// Holds the parsed base of all texts; each relative reference resolves on a duplicate of it.
     private let base: OpaquePointer?
+    /// Whether canonical text may bypass libcurl. The results are the same, which tests prove.
     private let usesFastPath: Bool
     private let locale = InternationalLocale()
     /// The text for libcurl, NUL-terminated; reused to save an allocation per line.
@@ -44,13 +45,7 @@ package final class URLParser {
 
     /// - Throws: when the base is not an absolute `http` or `https` URL, or libcurl cannot be
     ///   loaded.
-    package convenience init(baseURL: String?) throws(URLParsingError) {
-        try self.init(baseURL: baseURL, usesFastPath: true)
-    }
-
-    /// `usesFastPath` says whether canonical text may bypass libcurl. The results are the same,
-    /// which tests prove with both values.
-    init(baseURL: String?, usesFastPath: Bool) throws(URLParsingError) {
+    package init(baseURL: String?, usesFastPath: Bool = true) throws(URLParsingError) {
         self.usesFastPath = usesFastPath
         guard let baseURL else {
             base = nil

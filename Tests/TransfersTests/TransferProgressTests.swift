@@ -162,8 +162,8 @@ import Testing
         // libcurl may offer the bytes again while the transfer is paused.
         #expect(progress.receive(Self.bytes, of: Head(), at: .seconds(3)) == .paused)
         #expect(progress.clock.presentPause(at: Self.start + .seconds(5)) == .seconds(4))
-        progress.resume(at: Self.start + .seconds(5))
-        progress.overdraw()
+        progress.clock.resume(at: Self.start + .seconds(5))
+        progress.overdraws = true
         #expect(progress.receive(Self.bytes, of: Head(), at: .seconds(5)) == .taken)
         #expect(progress.clock.activeTime(at: Self.start + .seconds(6)) == .seconds(2))
     }
@@ -323,7 +323,7 @@ import Testing
         progress.receiveHead()
         _ = progress.receive(Self.bytes, of: Head(), at: .seconds(1))
         #expect(expire(&progress, at: .seconds(1000)) == nil)
-        progress.resume(at: Self.start + .seconds(1000))
+        progress.clock.resume(at: Self.start + .seconds(1000))
         #expect(expire(&progress, at: .seconds(1009)) == nil)
         #expect(expire(&progress, at: .seconds(1010))?.failure?.reason == .stalled)
     }

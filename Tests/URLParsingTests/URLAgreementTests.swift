@@ -21,7 +21,7 @@ struct URLAgreementTests {
         let libcurl: URLParser
 
         init(baseURL: String? = nil) throws {
-            fast = try URLParser(baseURL: baseURL, usesFastPath: true)
+            fast = try URLParser(baseURL: baseURL)
             libcurl = try URLParser(baseURL: baseURL, usesFastPath: false)
         }
 

@@ -21,17 +21,14 @@ struct AddressChecks {
     /// The reason why the system gave no socket, where this machine is at fault.
     private var missing: String?
 
-    init(rule: AddressRule) {
-        self.rule = rule
-        isProxied = false
-    }
-
-    /// Checks for a request through a proxy. The proxy resolves the origin's name, so that only a
+    /// `proxiedURL` is that of a request through a proxy, which resolves the origin's name: only a
     /// numeric address in the URL can be checked.
-    init(rule: AddressRule, proxiedURL: RequestURL) {
+    init(rule: AddressRule, proxiedURL: RequestURL? = nil) {
         self.rule = rule
-        isProxied = true
-        if let kind = AddressClass(hostOf: proxiedURL), let reason = rule.refusal(of: kind) {
+        isProxied = proxiedURL != nil
+        if let proxiedURL, let kind = AddressClass(hostOf: proxiedURL),
+            let reason = rule.refusal(of: kind)
+        {
             refused = "the URL's host is \(kind.description), \(reason)"
         }
     }

@@ -58,9 +58,7 @@ final class ActiveTransfer {
         let url = request.isForeign ? request.url.withoutCredentials : request.url
         let rule = request.addressRule ?? environment.configuration.listedAddressRule
         let proxy = settings.proxies.proxy(for: url)
-        addresses =
-            proxy == nil
-            ? AddressChecks(rule: rule) : AddressChecks(rule: rule, proxiedURL: url)
+        addresses = AddressChecks(rule: rule, proxiedURL: proxy == nil ? nil : url)
         try handle.prepare(
             attempt, to: url, through: proxy, emptiesAddressCache: emptiesAddressCache,
             // A proxy's connection serves all hosts.
@@ -72,7 +70,7 @@ final class ActiveTransfer {
         let waiting = environment.waiting
         if progress.clock.isPaused { waiting.remove(self) }
         if progress.overdraws { waiting.hasOverdraft = false }
-        waiting.holds(-progress.body.reserved)
+        waiting.heldBytes -= progress.body.reserved
         progress = ActiveTransfer.idleProgress(environment, since: progress.clock.startedAt)
         attempt = ActiveTransfer.idleAttempt
     }
@@ -99,7 +97,7 @@ final class ActiveTransfer {
 
     /// Lets this paused transfer exceed the budget from now on.
     func overdraw() {
-        progress.overdraw()
+        progress.overdraws = true
         environment.waiting.hasOverdraft = true
         environment.waiting.remove(self)
         resume()
@@ -108,7 +106,7 @@ final class ActiveTransfer {
     /// Resumes a transfer that has left the queue for memory. ``receive(_:)`` may run before this
     /// returns, and pause it again.
     func resume() {
-        progress.resume(at: .now)
+        progress.clock.resume(at: .now)
         let code = handle.resume()
         if code != CURLE_OK {
             progress.resumeFailed(String(cString: ccurl_easy_strerror(code)))
@@ -209,7 +207,7 @@ final class ActiveTransfer {
     private func pause(for rate: ByteRate, at now: ContinuousClock.Instant) {
         // Both directions may be offered.
         if !progress.clock.isPaused { rate.pause(self, of: origin) }
-        progress.pause(at: now)
+        progress.clock.pause(at: now)
     }
 
     // MARK: Sending
@@ -248,7 +246,7 @@ final class ActiveTransfer {
         let wasPaused = progress.clock.isPaused
         let reserved = progress.body.reserved
         let reception = progress.receive(bytes, of: handle, at: .now)
-        environment.waiting.holds(progress.body.reserved - reserved)
+        environment.waiting.heldBytes += progress.body.reserved - reserved
         switch reception {
         case .taken:
             environment.rate?.take(bytes.count, of: origin)

@@ -35,7 +35,6 @@ struct TransferClock {
         lastByteAt = now
     }
 
-    /// The length of the present pause.
     func presentPause(at now: Instant) -> Duration? { pausedAt.map { now - $0 } }
 
     func elapsed(at now: Instant) -> Duration { now - startedAt }

@@ -54,7 +54,7 @@ struct TransferProgress {
     let body: Body
     private(set) var bytesReceived = 0
     private var sections = HeaderSections()
-    private(set) var clock: TransferClock
+    var clock: TransferClock
     private var handling: Handling?
     /// The result of ``framingProblem(of:)`` after its first call: libcurl compares all field names
     /// at each look-up.
@@ -64,7 +64,7 @@ struct TransferProgress {
     /// The bytes that a paused transfer waits for.
     private(set) var missingBytes = 0
     /// Whether the transfer may exceed the budget, for the run to continue.
-    private(set) var overdraws = false
+    var overdraws = false
 
     /// Bytes of an unwanted body (of a 404, say) that are read to keep its connection.
     static let drainedBytes = 64 << 10
@@ -249,19 +249,7 @@ struct TransferProgress {
         return problem
     }
 
-    private var storesBody: Bool {
-        if case .stored = handling { true } else { false }
-    }
-
-    // MARK: Waiting for memory or the rate
-
-    /// Pauses for the rate; the bytes that were offered are offered again.
-    mutating func pause(at now: ContinuousClock.Instant) { clock.pause(at: now) }
-
-    /// Lets a paused transfer exceed the budget from now on.
-    mutating func overdraw() { overdraws = true }
-
-    mutating func resume(at now: ContinuousClock.Instant) { clock.resume(at: now) }
+    private var storesBody: Bool { if case .stored = handling { true } else { false } }
 
     /// Notes that libcurl could not resume. It has dropped the bytes that it kept, so that any
     /// later ones would leave a hole.

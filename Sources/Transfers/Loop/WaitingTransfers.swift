@@ -7,7 +7,7 @@ final class WaitingTransfers {
     private var transfers: [ActiveTransfer] = []
     private var starts = 0
     /// The bytes that the bodies of running transfers have reserved.
-    private(set) var heldBytes = 0
+    var heldBytes = 0
     /// Whether one of the transfers may exceed the budget.
     var hasOverdraft = false
 
@@ -43,10 +43,6 @@ final class WaitingTransfers {
             return true
         }
         return taken
-    }
-
-    func holds(_ change: Int) {
-        heldBytes += change
     }
 
     /// The index of the first transfer that was not started before `start`.
