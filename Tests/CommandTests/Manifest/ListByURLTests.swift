@@ -224,31 +224,6 @@ struct ListByURLTests {
         }
     }
 
-    /// A list without an entry is more often a mistake.
-    @Test(arguments: ["<urlset/>", "# nothing\n"])
-    func anEmptyListReplacesNothing(empty: String) async throws {
-        try await withOrigin { origin in
-            let image = origin.serveImages(1)[0]
-            let whole = empty.hasPrefix("<") ? sitemap([image]).body : Array(image.utf8)
-            func response(_ body: [UInt8]) -> Response {
-                Response(headers: [("Cache-Control", "max-age=0")], body: body)
-            }
-            origin.serve("/list", response(whole), response(Array(empty.utf8)))
-            try await withWorkspace { workspace in
-                let list = origin.url("/list")
-                #expect(try await workspace.run("--list", list).status == 0)
-                let kept = try await workspace.run("--list", list)
-                #expect(kept.status == 0 && kept.error.contains("1 fresh"), "\(kept)")
-                #expect(kept.error.contains("\(list): no entries; using the copy of"), "\(kept)")
-                let allowed = try await workspace.run("--list", list, "--allow-empty")
-                #expect(allowed.status == 0, "\(allowed)")
-                #expect(allowed.error.contains("\(list): no entries"), "\(allowed)")
-                let replaced = try await workspace.run("--list", list)
-                #expect(replaced.status == 1, "\(replaced)")
-            }
-        }
-    }
-
     /// Lists that their origin has cut, and texts of errors with status 200.
     private static let wrongBodies: [(whole: String, wrong: [UInt8]?)] =
         [("xml", nil), ("gz", nil)]
@@ -294,9 +269,30 @@ struct ListByURLTests {
         }
     }
 
+    /// A list without an entry is more often a mistake.
+    private func expectEmptyListReplacesNothing(
+        at path: String, _ empty: String, _ origin: Origin, _ workspace: Workspace, _ image: String
+    ) async throws {
+        let whole = path == "/xml" ? sitemap([image]).body : Array(image.utf8)
+        func response(_ body: [UInt8]) -> Response {
+            Response(headers: [("Cache-Control", "max-age=0")], body: body)
+        }
+        origin.serve(path, response(whole), response(Array(empty.utf8)))
+        let list = origin.url(path)
+        #expect(try await workspace.run("--list", list).status == 0)
+        let kept = try await workspace.run("--list", list)
+        #expect(kept.status == 0 && kept.error.contains("1 fresh"), "\(kept)")
+        #expect(kept.error.contains("\(list): no entries; using the copy of"), "\(kept)")
+        let allowed = try await workspace.run("--list", list, "--allow-empty")
+        #expect(allowed.status == 0, "\(allowed)")
+        #expect(allowed.error.contains("\(list): no entries"), "\(allowed)")
+        let replaced = try await workspace.run("--list", list)
+        #expect(replaced.status == 1, "\(replaced)")
+    }
+
     /// A list that shrinks to less than a tenth replaces its copy when it has been that short for a
     /// day.
-    @Test func aMuchShorterListIsConfirmedBeforeItReplacesTheCopy() async throws {
+    @Test func anEmptyOrMuchShorterListIsConfirmedBeforeItReplacesTheCopy() async throws {
         try await withOrigin { origin in
             let image = origin.serveImages(1)[0]
             func response(_ count: Int) -> Response {
@@ -312,6 +308,10 @@ struct ListByURLTests {
                     #expect(result.error.contains("\(entries) entries: "), "\(result)")
                     #expect(
                         result.error.contains("4 entries in place of ") == isWarned, "\(result)")
+                }
+                for (path, empty) in [("/xml", "<urlset/>"), ("/text", "# nothing\n")] {
+                    try await expectEmptyListReplacesNothing(
+                        at: path, empty, origin, workspace, image)
                 }
                 /// Moves the first short fetch a day into the past.
                 func waitADay() throws {

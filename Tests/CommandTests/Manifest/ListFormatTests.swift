@@ -5,7 +5,7 @@ import Testing
 /// Lists that are tables, JSON lines and sitemaps.
 @Suite(.timeLimit(.minutes(5)))
 struct ListFormatTests {
-    @Test func oneRunMixesFormatsAndReportsTheirColumns() async throws {
+    @Test func formatsAndTheirColumns() async throws {
         try await withOrigin { origin in
             let urls = origin.serveImages(4)
             try await withWorkspace { workspace in
@@ -38,15 +38,9 @@ struct ListFormatTests {
                     }
                     #expect(report.contains("\"outcome\":\"\(outcome)\""))
                 }
-            }
-        }
-    }
 
-    @Test func columnsAreChosenByFlagsAndDamageEndsTheRun() async throws {
-        try await withOrigin { origin in
-            let url = origin.serveImages(1)[0]
-            try await withWorkspace { workspace in
-                try workspace.manifest(["k;\(url);x"], name: "a.csv")
+                // Flags choose columns.
+                try workspace.manifest(["k;\(urls[0]);x"], name: "a.csv")
                 let result = try await workspace.run(
                     "a.csv", "--no-header", "--url-column", "2", "--column", "key=1")
                 #expect(result.status == 0, "\(result)")
@@ -61,7 +55,7 @@ struct ListFormatTests {
                     "\(missing)")
                 // A sitemap that is damaged ends the run.
                 try workspace.manifest(
-                    ["<urlset><url><image><loc>\(url)</loc></image></url>\n<<"], name: "a.xml")
+                    ["<urlset><url><image><loc>\(urls[0])</loc></image></url>\n<<"], name: "a.xml")
                 let damaged = try await workspace.run("a.xml")
                 #expect(damaged.status == 2, "\(damaged)")
                 #expect(damaged.error.contains("a.xml: line 2: "), "\(damaged)")

@@ -65,11 +65,34 @@ struct ManifestTests {
         }
     }
 
-    /// `curl … | prefetch - others.txt`, and `curl` has failed.
-    @Test func anEmptyManifestWarns() async throws {
+    /// Also of `curl … | prefetch - others.txt`, where `curl` has failed.
+    @Test func filesThatAreNoListsAndEmptyListsAreNamed() async throws {
         try await withOrigin { origin in
             let urls = origin.serveImages(1)
+            let json = "[\"\(urls[0])\"]\n"
             try await withWorkspace { workspace in
+                // A file of another kind is refused before any request.
+                try workspace.write(Array((urls[0] + "\n").utf8), to: "good.txt")
+                try workspace.write(Array(json.utf8), to: "images.json")
+                let result = try await workspace.run("good.txt", "images.json")
+                #expect(result.status == 2)
+                #expect(
+                    result.error == """
+                        prefetch: images.json: looks like JSON, not a list
+                        hint: jq -c '.[]' FILE writes the elements of an array as lines
+
+                        """)
+                var command = workspace.command(["-"])
+                command.input = .bytes(Array(json.utf8))
+                let piped = try await command.run()
+                #expect(piped.status == 2)
+                #expect(
+                    piped.error.contains("standard input: looks like JSON"), "\(piped)")
+                #expect(origin.requests.isEmpty)
+                let asText = try await workspace.run("images.json", "--format", "text")
+                #expect(asText.status == 1)
+                #expect(asText.error.contains("images.json:1: "), "\(asText)")
+
                 for text in ["", "# nothing here\n\n"] {
                     try workspace.write(Array(text.utf8), to: "entries")
                     let result = try await workspace.run("entries", "--summary", "none")
@@ -164,35 +187,6 @@ struct ManifestTests {
                 try workspace.manifest([], name: "failed")
                 let failed = try await workspace.run("failed", "more.txt")
                 #expect(failed.status == 64 && failed.error.contains("./failed"), "\(failed)")
-            }
-        }
-    }
-
-    @Test func aManifestThatIsNoListIsRefusedBeforeAnythingIsRequested() async throws {
-        try await withOrigin { origin in
-            let urls = origin.serveImages(1)
-            let json = "[\"\(urls[0])\"]\n"
-            try await withWorkspace { workspace in
-                try workspace.write(Array((urls[0] + "\n").utf8), to: "good.txt")
-                try workspace.write(Array(json.utf8), to: "images.json")
-                let result = try await workspace.run("good.txt", "images.json")
-                #expect(result.status == 2)
-                #expect(
-                    result.error == """
-                        prefetch: images.json: looks like JSON, not a list
-                        hint: jq -c '.[]' FILE writes the elements of an array as lines
-
-                        """)
-                var command = workspace.command(["-"])
-                command.input = .bytes(Array(json.utf8))
-                let piped = try await command.run()
-                #expect(piped.status == 2)
-                #expect(
-                    piped.error.contains("standard input: looks like JSON"), "\(piped)")
-                #expect(origin.requests.isEmpty)
-                let asText = try await workspace.run("images.json", "--format", "text")
-                #expect(asText.status == 1)
-                #expect(asText.error.contains("images.json:1: "), "\(asText)")
             }
         }
     }

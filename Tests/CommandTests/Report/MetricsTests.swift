@@ -68,23 +68,6 @@ struct MetricsTests {
         }
     }
 
-    /// The command gets the signal, and the run dies by it.
-    @Test func signalsReachTheCommand() async throws {
-        try await withOrigin { origin in
-            let urls = origin.serveImages(1)
-            try await withWorkspace { workspace in
-                let command = "echo begun; sleep 600; echo ended"
-                let running = try workspace.prefetchCommand(urls, ["--on-change", command]).start()
-                try await eventually("the command runs") { running.errorSoFar.contains("begun") }
-                running.signal(SIGTERM)
-                let result = await running.wait()
-                #expect(result.error.contains("ended by signal 15"), "\(result)")
-                #expect(!result.error.contains("ended\n"), "\(result)")
-                #expect(result.time < .seconds(300))
-            }
-        }
-    }
-
     @Test func commandsRunOnlyAfterChanges() async throws {
         try await withOrigin { origin in
             let urls = origin.serveImages(2)
@@ -104,6 +87,18 @@ struct MetricsTests {
                         run.result.error.contains("prefetch: --on-change: ")
                             && run.result.error.contains(message), "\(run.result)")
                 }
+
+                // The command gets the signal, and the run dies by it.
+                origin.serve("/new", .image(Fixtures.png(seed: 50)))
+                let running = try workspace.prefetchCommand(
+                    [origin.url("/new")], ["--on-change", "echo begun; sleep 600; echo ended"]
+                ).start()
+                try await eventually("the command runs") { running.errorSoFar.contains("begun") }
+                running.signal(SIGTERM)
+                let result = await running.wait()
+                #expect(result.error.contains("ended by signal 15"), "\(result)")
+                #expect(!result.error.contains("ended\n"), "\(result)")
+                #expect(result.time < .seconds(300))
             }
         }
     }

@@ -50,16 +50,11 @@ struct WarmReportTests {
                 #expect(reports[0] == reports[1])
                 #expect(reports[0].joined().contains("token=***"))
                 #expect(!reports[0].joined().contains("pass@"))
-            }
-        }
-    }
 
-    @Test func reportsWarmEntriesAmongOthers() async throws {
-        try await withOrigin { origin in
-            let urls = origin.serveImages(40)
-            try await withWorkspace { workspace in
-                let warm = urls.indices.filter { $0 % 2 == 0 }.map { urls[$0] }
-                _ = try await workspace.prefetch(warm)
+                // Warm entries among others.
+                let urls = (0..<40).map { origin.url("/other/\($0)") }
+                _ = try await workspace.prefetch(
+                    urls.indices.filter { $0 % 2 == 0 }.map { urls[$0] })
                 let run = try await workspace.prefetch(urls + urls)
                 #expect(
                     run.summary.outcomes == ["fresh": 20, "downloaded": 20, "duplicate": 40],
