@@ -88,7 +88,6 @@ package final class RunReporter: RunObserving, Sendable {
     private let configuration: Settings
     private let writesReport: Bool
     private let writesJUnit: Bool
-    private let writesPage: Bool
     private let reportsToStandardOutput: Bool
     private let start: ContinuousClock.Instant
     private let state: Monitor<Outputs>
@@ -103,7 +102,6 @@ package final class RunReporter: RunObserving, Sendable {
         writesReport = isStandardOutput != nil
         let writesJUnit = junit != nil
         self.writesJUnit = writesJUnit
-        writesPage = configuration.keepsRecord
         start = configuration.now()
         reportsToStandardOutput = isStandardOutput ?? false
         var summary = SummaryText()
@@ -131,10 +129,11 @@ package final class RunReporter: RunObserving, Sendable {
         switch outcome {
         case .failed, .excluded: true
         case .blacklisted:
-            configuration.verbosity != .quiet || writesReport || writesJUnit || writesPage
+            configuration.verbosity != .quiet || writesReport || writesJUnit
+                || configuration.keepsRecord
         default:
             writesReport || configuration.verbosity == .verbose
-                || writesPage && RunRecord.hasDetails(outcome)
+                || configuration.keepsRecord && RunRecord.hasDetails(outcome)
                 || writesJUnit
                     && state.withLock { $0.junit?.wantsResults(of: outcome) ?? false }
         }
@@ -142,7 +141,7 @@ package final class RunReporter: RunObserving, Sendable {
 
     package func entryFinished(_ result: EntryResult) throws {
         var result = result
-        if writesReport || writesPage, result.attempts > 0 {
+        if writesReport || configuration.keepsRecord, result.attempts > 0 {
             result.endedAfter = configuration.now() - start
         }
         try state.withLock { state in

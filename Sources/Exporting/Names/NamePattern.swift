@@ -125,14 +125,17 @@ package struct NamePattern: Sendable {
         var names: [[UInt8]] = [[]]
         var literals = [ServedName.Literals()]
         var isFirst = true
+        func beginName() {
+            names.append([])
+            literals.append(ServedName.Literals())
+        }
         for piece in pieces {
             switch piece {
             case .text(let text):
                 let segments = text.split(separator: "/", omittingEmptySubsequences: false)
                 for (index, segment) in segments.enumerated() {
                     if index > 0 {
-                        names.append([])
-                        literals.append(ServedName.Literals())
+                        beginName()
                         isFirst = true
                     }
                     names[names.count - 1] += segment.utf8
@@ -144,10 +147,7 @@ package struct NamePattern: Sendable {
                 let segments = parts.path.utf8.split(separator: UInt8(ascii: "/"))
                 let folders = parts.path.hasSuffix("/") ? segments : segments.dropLast()
                 for (index, folder) in folders.enumerated() {
-                    if index > 0 {
-                        names.append([])
-                        literals.append(ServedName.Literals())
-                    }
+                    if index > 0 { beginName() }
                     names[names.count - 1] += Substring(folder).percentDecoded
                 }
                 isFirst = false

@@ -46,6 +46,10 @@ struct ContentWriter {
             folder.number, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
             mode?.ofFiles ?? 0o666)
         guard number >= 0 else { throw .system("create", path) }
+        var isWritten = false
+        defer {
+            if !isWritten { unlinkat(folder.number, name, 0) }
+        }
         let filling: Filling
         do throws(UserError) {
             filling = try fill(number, with: file.content, path)
@@ -57,20 +61,13 @@ struct ContentWriter {
             guard fstat(number, &status) == 0 else { throw .system("stat", path) }
         } catch {
             close(number)
-            unlinkat(folder.number, name, 0)
             throw error
         }
         // A network file system may report a full disk here.
-        guard close(number) == 0 else {
-            let error = UserError.system("close", path)
-            unlinkat(folder.number, name, 0)
-            throw error
-        }
-        if filling.isDone {
-            return .done(status, isShared: filling.isShared, missing: filling.missing)
-        }
-        unlinkat(folder.number, name, 0)
-        return .damaged
+        guard close(number) == 0 else { throw .system("close", path) }
+        isWritten = filling.isDone
+        return isWritten
+            ? .done(status, isShared: filling.isShared, missing: filling.missing) : .damaged
     }
 
     private struct Filling {

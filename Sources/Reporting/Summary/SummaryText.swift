@@ -19,25 +19,23 @@ package import PrefetchModel
 /// With colour the first line is bold, and red if something failed.
 package struct SummaryText: Sendable {
     /// The limits of lines about failures, and about blacklisted entries; the rest is only counted.
-    package static let listedFailures = 10
+    static let listedFailures = 10
     /// Shorter and smaller runs get no rates, which would be meaningless.
     private static let leastRatedTime = Duration.seconds(1)
     private static let leastRatedEntries = 100
 
     /// Whether a report was written, so that no hint suggests one.
-    package var hasReport = false
-    package var usesColor = false
+    var hasReport = false
+    var usesColor = false
     /// Whether known failures are only counted.
-    package var isQuiet = false
+    var isQuiet = false
     private var failures = FailureGroups()
     private(set) var hasForeignArgument = false
     /// The first lines about entries that were neither warm nor requested.
     private var blacklisted: [String] = []
     private var excluded: [String] = []
 
-    package init() {}
-
-    package mutating func note(_ result: EntryResult) {
+    mutating func note(_ result: EntryResult) {
         switch result.outcome {
         case .failed:
             failures.note(result)
@@ -78,7 +76,7 @@ package struct SummaryText: Sendable {
         }
     }
 
-    package func render(_ summary: RunSummary) -> String {
+    func render(_ summary: RunSummary) -> String {
         var lines: [String] = []
         if let message = summary.fatalMessage {
             lines.append(styled("prefetch: \(printable(redacted(message)))", isBad: true))
