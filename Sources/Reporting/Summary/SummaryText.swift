@@ -1,4 +1,4 @@
-package import PrefetchModel
+import PrefetchModel
 
 /// The text summary of a run, for a terminal or cron's mail.
 ///
