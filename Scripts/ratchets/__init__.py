@@ -4,6 +4,7 @@ A limit belongs to the check's name and a row. Each limit must be at most the lo
 commit of the file gave it, so raising one fails in the commit that does it.
 """
 
+import argparse
 import json
 import subprocess
 import sys
@@ -72,6 +73,25 @@ def compare(check, figures, may_rise=()):
     if failed:
         print(f"hint: Scripts/check-{check} --list ROW names each place", file=sys.stderr)
     return 1 if failed else 0
+
+
+def main(check, description, rows, test, count, may_rise=()):
+    """Tests a check, lists the places of a row, or compares the figures of a folder."""
+    parser = argparse.ArgumentParser(
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--list", choices=rows)
+    parser.add_argument("--self-test", action="store_true")
+    parser.add_argument("folder", nargs="?", type=Path, default=LIMITS.parents[2])
+    arguments = parser.parse_args()
+    if arguments.self_test:
+        self_test()
+        sys.exit(test())
+    counts = count(arguments.folder)
+    figures = counts.figures()
+    if arguments.list:
+        print("\n".join(counts.places[arguments.list]))
+        sys.exit(0)
+    sys.exit(compare(check, figures, may_rise))
 
 
 def self_test():

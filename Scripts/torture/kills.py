@@ -14,7 +14,7 @@ from pathlib import Path
 
 from scenarios import PAGE, Templates, scenarios, writers
 from shared import (
-    TIME_LIMIT, WORKERS, Findings, Server, Workplace, run_all, fail, judge, print_statuses)
+    TIME_LIMIT, WORKERS, Findings, Server, Workplace, run_all, fail, judge, print_statuses, taken)
 
 # Pictures on the server: enough for the largest cache, and some for `put`.
 PICTURES = 330
@@ -60,7 +60,7 @@ def kills(options):
     """Kills every command that changes a cache at a random moment; then the next run, and the judge."""
     findings = Findings()
     findings.done = collections.defaultdict(collections.Counter)
-    left = iter(range(options.kills))
+    left = list(reversed(range(options.kills)))
     with tempfile.TemporaryDirectory(prefix="prefetch-torture.", dir=folder_of(options)) as folder:
         folder = Path(folder)
         with Server(folder / "images", PICTURES, ("png",)) as server:
@@ -77,11 +77,7 @@ def kills(options):
                 templates = Templates(folder / f"templates-{worker}", server)
                 durations = Durations()
                 startup = median_of(3, lambda: Workplace(folder).run(["--version"]))
-                while True:
-                    with findings.lock:
-                        number = next(left, None)
-                    if number is None:
-                        return
+                for number in taken(left):
                     chance = random.Random(f"{options.seed} {number}")
                     scenario = mine[names[number % len(names)]]
                     sizes = scenario.sizes[:1] if options.small else scenario.sizes
@@ -299,11 +295,7 @@ def pairs(options):
             queue = queue[:options.sample]
 
             def work(worker):
-                while True:
-                    with findings.lock:
-                        if not queue:
-                            return
-                        pair = queue.pop()
+                for pair in taken(queue):
                     place = template.copy(start.folder, folder / f"worker-{worker}")
                     processes = [place.start(command, f"victim-{number}") for number, (command, _) in enumerate(pair)]
                     wrong = []

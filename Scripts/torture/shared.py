@@ -176,6 +176,16 @@ class Findings:
             print(f"torture: {text}", flush=True)
 
 
+def taken(queue):
+    """The last elements of a list first, each for one of several threads."""
+    while True:
+        try:
+            element = queue.pop()
+        except IndexError:
+            return
+        yield element
+
+
 def run_all(work, workers=WORKERS):
     with concurrent.futures.ThreadPoolExecutor(workers) as pool:
         for future in [pool.submit(work, number) for number in range(workers)]:
