@@ -303,7 +303,8 @@ class Salvage:
                 connection.executescript("CREATE TABLE notes (a); INSERT INTO notes VALUES (1)")
                 connection.close()
                 return b""
-            database.write_bytes(self.foreign())
+            database.write_bytes(self.foreign(
+                "PRAGMA application_id = 7; CREATE TABLE resource (a, b)"))
             return b""
         database.write_bytes(data)
         if kind == "schema":
@@ -313,29 +314,22 @@ class Salvage:
             connection.close()
             return b""
         if kind == "foreign log":
-            Path(f"{database}-wal").write_bytes(self.foreign_log())
+            Path(f"{database}-wal").write_bytes(self.foreign(
+                "PRAGMA journal_mode = WAL; CREATE TABLE t (a); INSERT INTO t VALUES (1)", "-wal"))
             os.chmod(f"{database}-wal", 0o600)
             return bytes(data)
         getattr(self.damages, kind)(data, chance)
         database.write_bytes(data)
         return bytes(data)
 
-    def foreign(self):
+    def foreign(self, script, suffix=""):
         # Cases run on several threads, so each makes its own.
         with tempfile.TemporaryDirectory(dir=self.folder) as folder:
             connection = sqlite3.connect(f"{folder}/a")
-            connection.executescript("PRAGMA application_id = 7; CREATE TABLE resource (a, b)")
+            connection.executescript(script)
+            data = Path(f"{folder}/a{suffix}").read_bytes()
             connection.close()
-            return Path(f"{folder}/a").read_bytes()
-
-    def foreign_log(self):
-        with tempfile.TemporaryDirectory(dir=self.folder) as folder:
-            connection = sqlite3.connect(f"{folder}/a")
-            connection.executescript(
-                "PRAGMA journal_mode = WAL; CREATE TABLE t (a); INSERT INTO t VALUES (1)")
-            log = Path(f"{folder}/a-wal").read_bytes()
-            connection.close()
-            return log
+            return data
 
     def judge(self, kind, cache, path, result, before, data, has_snapshot):
         wrong = []
