@@ -28,28 +28,21 @@ extension URLParser {
 
     /// A failure of libcurl's URL API, in words that repeat nothing of the URL.
     static func problem(_ code: CURLUcode) -> URLParsingError {
-        switch code {
-        case CURLUE_UNSUPPORTED_SCHEME:
-            URLParsingError(.unsupportedScheme, "only http and https are supported")
-        case CURLUE_BAD_SCHEME:
-            URLParsingError(
-                .invalidEntry, "the scheme is missing (write https:// in front, or give --base-url)"
-            )
-        case CURLUE_NO_HOST:
-            URLParsingError(.invalidEntry, "the URL has no host")
-        case CURLUE_BAD_HOSTNAME:
-            URLParsingError(.invalidEntry, "the host name is not valid")
-        case CURLUE_BAD_IPV6:
-            URLParsingError(.invalidEntry, "the IPv6 address is not valid")
-        case CURLUE_BAD_PORT_NUMBER:
-            URLParsingError(.invalidEntry, "the port is not a number within 0…65535")
-        case CURLUE_BAD_SLASHES:
-            URLParsingError(.invalidEntry, "the scheme is not followed by two slashes")
-        case CURLUE_BAD_USER, CURLUE_BAD_LOGIN, CURLUE_BAD_PASSWORD:
-            URLParsingError(.invalidEntry, "the user information is not valid")
-        default:
-            URLParsingError(
-                .invalidEntry, "not a valid URL (\(String(cString: ccurl_url_strerror(code))))")
-        }
+        let message =
+            switch code {
+            case CURLUE_UNSUPPORTED_SCHEME: "only http and https are supported"
+            case CURLUE_BAD_SCHEME:
+                "the scheme is missing (write https:// in front, or give --base-url)"
+            case CURLUE_NO_HOST: "the URL has no host"
+            case CURLUE_BAD_HOSTNAME: "the host name is not valid"
+            case CURLUE_BAD_IPV6: "the IPv6 address is not valid"
+            case CURLUE_BAD_PORT_NUMBER: "the port is not a number within 0…65535"
+            case CURLUE_BAD_SLASHES: "the scheme is not followed by two slashes"
+            case CURLUE_BAD_USER, CURLUE_BAD_LOGIN, CURLUE_BAD_PASSWORD:
+                "the user information is not valid"
+            default: "not a valid URL (\(String(cString: ccurl_url_strerror(code))))"
+            }
+        return URLParsingError(
+            code == CURLUE_UNSUPPORTED_SCHEME ? .unsupportedScheme : .invalidEntry, message)
     }
 }

@@ -126,15 +126,6 @@ class ServerTests:
         self.s3.delete_object(**place)
         self.assertEqual(self.keys(), [])
 
-    def test_aborted_upload(self):
-        place = {"Bucket": self.bucket, "Key": "aborted"}
-        upload = place | {"UploadId": self.s3.create_multipart_upload(**place)["UploadId"]}
-        self.s3.upload_part(**upload, PartNumber=1, Body=b"part")
-        uploads = self.s3.list_multipart_uploads(Bucket=self.bucket)["Uploads"]
-        self.assertEqual([entry["Key"] for entry in uploads], ["aborted"])
-        self.s3.abort_multipart_upload(**upload)
-        self.assertNotIn("Uploads", self.s3.list_multipart_uploads(Bucket=self.bucket))
-
     def test_large_stream(self):
         body = bytes(range(256)) * (1 << 16)
         self.put("large", body)

@@ -194,21 +194,15 @@ extension AddressClass {
         var host = String(url.host)
         if host.hasSuffix(".") {
             // Resolvers drop it, and may find a number in front of it.
-            host = AddressClass.normalized(String(host.dropLast()))
+            host.removeLast()
+            let parsed = try? URLParser().parse("http://\(host)/".utf8)
+            host = parsed.map { String($0.host) } ?? host
         }
         if host.hasPrefix("[") { host = String(host.dropFirst().prefix { $0 != "]" }) }
         if host == "localhost" || host.hasSuffix(".localhost") {
             self = .loopback
         } else {
             self.init(text: host)
-        }
-    }
-
-    private static func normalized(_ host: String) -> String {
-        do {
-            return String(try URLParser().parse("http://\(host)/".utf8).host)
-        } catch {
-            return host
         }
     }
 }

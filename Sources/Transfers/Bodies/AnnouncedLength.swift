@@ -49,16 +49,10 @@ enum AnnouncedLength: Hashable {
     private static func number(_ text: Substring.UTF8View) -> Int? {
         let isBlank: (UInt8) -> Bool = { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") }
         guard let first = text.firstIndex(where: { !isBlank($0) }),
-            let last = text.lastIndex(where: { !isBlank($0) })
+            let last = text.lastIndex(where: { !isBlank($0) }),
+            text[first...last].allSatisfy(\.isDecimalDigit)
         else { return nil }
-        var number = 0
-        for byte in text[first...last] {
-            guard (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) else { return nil }
-            let (product, overflows) = number.multipliedReportingOverflow(by: 10)
-            let (sum, carries) = product.addingReportingOverflow(Int(byte - UInt8(ascii: "0")))
-            guard !overflows, !carries else { return nil }
-            number = sum
-        }
-        return number
+        // Nil for more than 63 bits.
+        return Int(Substring(text[first...last]))
     }
 }

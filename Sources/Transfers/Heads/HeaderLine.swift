@@ -7,10 +7,10 @@ enum HeaderLine {
     static func value(
         of name: StaticString, in line: UnsafeRawBufferPointer
     ) -> UnsafeRawBufferPointer? {
-        guard has(name, line), line.count > name.utf8CodeUnitCount,
-            line[name.utf8CodeUnitCount] == UInt8(ascii: ":")
+        let count = name.utf8CodeUnitCount
+        guard line.count > count, line[count] == UInt8(ascii: ":"), equal(line.prefix(count), name)
         else { return nil }
-        return UnsafeRawBufferPointer(rebasing: line[(name.utf8CodeUnitCount + 1)...])
+        return UnsafeRawBufferPointer(rebasing: line[(count + 1)...])
     }
 
     /// How a line contains a name.
@@ -37,13 +37,6 @@ enum HeaderLine {
             rest = rest.dropFirst(part.count + 1)
         }
         return nil
-    }
-
-    private static func has(_ name: StaticString, _ line: UnsafeRawBufferPointer) -> Bool {
-        guard line.count >= name.utf8CodeUnitCount, let first = line.first,
-            first | 0x20 == name.utf8Start[0]
-        else { return false }
-        return equal(line.prefix(name.utf8CodeUnitCount), name)
     }
 
     private static func equal(_ bytes: some Sequence<UInt8>, _ name: StaticString) -> Bool {
