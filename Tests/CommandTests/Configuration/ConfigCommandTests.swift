@@ -55,11 +55,8 @@ struct ConfigCommandTests {
             // The output is a configuration file.
             try workspace.write(Array(shown.output.utf8), to: "shown.toml")
             #expect(try await workspace.run("config", "show", "--config", "shown.toml").status == 0)
-        }
-    }
 
-    @Test func showsListsAndHosts() async throws {
-        try await withWorkspace { workspace in
+            // Lists and tables of hosts.
             try workspace.writeConfiguration(
                 """
                 [list.shop]
@@ -69,9 +66,9 @@ struct ConfigCommandTests {
                 insecure = false
                 header = ["X-Key: a"]
                 """, to: "d/c.toml")
-            let shown = try await workspace.run("config", "show", "--config", "d/c.toml")
+            let tables = try await workspace.run("config", "show", "--config", "d/c.toml")
             #expect(
-                shown.output.hasSuffix(
+                tables.output.hasSuffix(
                     """
 
                     [list."shop"]
@@ -82,11 +79,11 @@ struct ConfigCommandTests {
                     insecure = false
                     header = ["X-Key: ***"]
 
-                    """), "\(shown)")
+                    """), "\(tables)")
             let json = try await workspace.run("config", "show", "--json", "--config", "d/c.toml")
-            let lines = try json.jsonLines()
-            #expect(lines.map { $0["list"] as? String } == [nil, "shop", "shop", nil, nil])
-            #expect(lines.map { $0["host"] as? String } == [nil, nil, nil, "*.b", "*.b"])
+            let rows = try json.jsonLines()
+            #expect(rows.map { $0["list"] as? String } == [nil, "shop", "shop", nil, nil])
+            #expect(rows.map { $0["host"] as? String } == [nil, nil, nil, "*.b", "*.b"])
         }
     }
 

@@ -54,9 +54,11 @@ struct ConfigurationLayerTests {
             let layersOfFiles = Layer.allCases.filter {
                 $0 != .flag && (Namespace.allowsMounts || !$0.isSystem)
             }
-            for mask in 0..<(1 << layersOfFiles.count) {
-                let layers = Set(
-                    layersOfFiles.enumerated().filter { mask & 1 << $0.offset != 0 }.map(\.element))
+            // Each one alone, and each above all lower ones; EffectiveSettingsTests has the rule.
+            let chosen = layersOfFiles.indices.flatMap { index in
+                [[layersOfFiles[index]], Array(layersOfFiles[index...])]
+            }
+            for layers in [Set<Layer>()] + chosen.map({ Set($0) }) {
                 try ConfigurationLayerTests.write(layers, in: workspace)
                 var command = workspace.command(["config", "show"])
                 if layers.contains(.variable) { command.environment["PREFETCH_QUALITY"] = "11" }
@@ -106,6 +108,16 @@ struct ConfigurationLayerTests {
                     let result = try await workspace.command([manifest] + wrong).run()
                     #expect(result.status == 64, "\(result)")
                 }
+                // `false` switches a lower layer off.
+                try workspace.writeConfiguration(
+                    "allow-empty = true\n", to: ".config/prefetch/config.toml")
+                let list = try workspace.manifest([], name: "empty.txt")
+                #expect(try await workspace.run(list).status == 0)
+                try workspace.writeConfiguration("allow-empty = false\n")
+                #expect(try await workspace.run(list).status == 1)
+                var command = workspace.command([list])
+                command.environment["PREFETCH_ALLOW_EMPTY"] = "yes"
+                #expect(try await command.run().status == 0)
             }
         }
     }
@@ -180,20 +192,6 @@ struct ConfigurationLayerTests {
             let both = try await workspace.run(list, "--offline", "-v")
             #expect(both.status == 64)
             #expect(both.error.hasPrefix("prefetch: prefetch.toml:2: -q and -v cannot be combined"))
-        }
-    }
-
-    @Test func falseSwitchesOffALowerLayer() async throws {
-        try await withWorkspace { workspace in
-            try workspace.writeConfiguration(
-                "allow-empty = true\n", to: ".config/prefetch/config.toml")
-            let list = try workspace.manifest([])
-            #expect(try await workspace.run(list).status == 0)
-            try workspace.writeConfiguration("allow-empty = false\n")
-            #expect(try await workspace.run(list).status == 1)
-            var command = workspace.command([list])
-            command.environment["PREFETCH_ALLOW_EMPTY"] = "yes"
-            #expect(try await command.run().status == 0)
         }
     }
 

@@ -322,7 +322,7 @@ struct ExportTests {
     }
 
     /// Datasets are read by independent programs.
-    @Test func tarReadsShards() async throws {
+    @Test func otherProgramsReadDatasets() async throws {
         try await withImages(ExportTests.urls) { workspace in
             try workspace.write(
                 Array(
@@ -351,6 +351,41 @@ struct ExportTests {
             tar.arguments = ["xOf", "out/00001.tar", "000010000.png"]
             let image = try await stored(ExportTests.urls[2], in: workspace)
             #expect(try await tar.run().outputBytes.count == image.count)
+
+            // Labels of folders
+            for format in ["jsonl", "csv"] {
+                let export = try await workspace.run(
+                    "export", "labels-\(format)", "--layout", "imagefolder", "--metadata", format)
+                #expect(export.status == 0, "\(export)")
+                let files = try self.files("labels-\(format)", in: workspace)
+                #expect(files.keys.count { $0.hasPrefix("c0/") } == 2)
+                #expect(files.keys.count { $0.hasPrefix("c1/") } == 1)
+                let metadata = String(
+                    decoding: files["metadata.\(format)"] ?? Data(), as: UTF8.self)
+                for name in files.keys where !name.hasPrefix("metadata") {
+                    #expect(metadata.contains(name), "\(metadata)")
+                }
+            }
+
+            // A database
+            let database = try await workspace.run(
+                "export", "flutter", "list.txt", "--layout", "flutter")
+            #expect(database.status == 0, "\(database)")
+            var python = workspace.command([
+                "-c",
+                """
+                import sqlite3, os
+                d = sqlite3.connect("flutter/libCachedImageData.db")
+                print(d.execute("PRAGMA user_version").fetchone()[0], d.execute("PRAGMA integrity_check").fetchone()[0])
+                for url, path, length in d.execute("SELECT url, relativePath, length FROM cacheObject WHERE key = url ORDER BY _id"):
+                    print(url, os.path.getsize("flutter/libCachedImageData/" + path) == length)
+                """,
+            ])
+            python.executable = "/usr/bin/python3"
+            let result = try await python.run()
+            #expect(
+                result.output
+                    == "3 ok\n" + ExportTests.urls.map { "\($0) True\n" }.joined(), "\(result)")
         }
     }
 
@@ -383,45 +418,6 @@ struct ExportTests {
             #expect(foreign.status == (flags.isEmpty ? 2 : 0), "\(foreign)")
             #expect(
                 FileManager.default.fileExists(atPath: workspace.folder + "/out/00007.parquet"))
-        }
-    }
-
-    @Test(arguments: ["jsonl", "csv"]) func labelsFolders(_ format: String) async throws {
-        try await withImages(ExportTests.urls) { workspace in
-            let export = try await workspace.run(
-                "export", "out", "--layout", "imagefolder", "--metadata", format)
-            #expect(export.status == 0, "\(export)")
-            let files = try files("out", in: workspace)
-            #expect(files.keys.count { $0.hasPrefix("c0/") } == 2)
-            #expect(files.keys.count { $0.hasPrefix("c1/") } == 1)
-            let metadata = String(
-                decoding: files["metadata.\(format)"] ?? Data(), as: UTF8.self)
-            for name in files.keys where !name.hasPrefix("metadata") {
-                #expect(metadata.contains(name), "\(metadata)")
-            }
-        }
-    }
-
-    @Test func flutterDatabaseIsReadBySQLite() async throws {
-        try await withImages(ExportTests.urls) { workspace in
-            let export = try await workspace.run(
-                "export", "out", "list.txt", "--layout", "flutter")
-            #expect(export.status == 0, "\(export)")
-            var python = workspace.command([
-                "-c",
-                """
-                import sqlite3, os
-                d = sqlite3.connect("out/libCachedImageData.db")
-                print(d.execute("PRAGMA user_version").fetchone()[0], d.execute("PRAGMA integrity_check").fetchone()[0])
-                for url, path, length in d.execute("SELECT url, relativePath, length FROM cacheObject WHERE key = url ORDER BY _id"):
-                    print(url, os.path.getsize("out/libCachedImageData/" + path) == length)
-                """,
-            ])
-            python.executable = "/usr/bin/python3"
-            let result = try await python.run()
-            #expect(
-                result.output
-                    == "3 ok\n" + ExportTests.urls.map { "\($0) True\n" }.joined(), "\(result)")
         }
     }
 }

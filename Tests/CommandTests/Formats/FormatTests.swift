@@ -116,6 +116,19 @@ struct FormatTests {
                             path.status == 0 && path.output.hasSuffix(".\(suffix)\n"), "\(path)")
                     }
                 }
+                // Animations are refused on demand.
+                let refusing = try await workspace.finish(
+                    workspace.prefetchCommand(
+                        lines, ["--animated", "refuse", "--cache-dir", "other"]
+                    ).run(),
+                    entries: lines.count)
+                let entries = refusing.report.entries.sorted { $0.line < $1.line }
+                for (name, entry) in zip(FormatTests.names, entries) {
+                    let isRefused = FormatTests.isAnimation(name)
+                    #expect(
+                        entry.verdict == (isRefused ? "failed/unsupported-image" : "downloaded"),
+                        "\(name): \(entry.message ?? "")")
+                }
             }
         }
     }
@@ -187,25 +200,6 @@ struct FormatTests {
                             }
                         }, "\(again.result)")
                 #expect(origin.requests.count == requests)
-            }
-        }
-    }
-
-    @Test func animationsAreRefusedOnDemand() async throws {
-        try await withOrigin { origin in
-            try FormatTests.serve(origin)
-            let lines = FormatTests.names.map { origin.url("/\($0)") }
-            try await withWorkspace { workspace in
-                let run = try await workspace.finish(
-                    workspace.prefetchCommand(lines, ["--animated", "refuse"]).run(),
-                    entries: lines.count)
-                let entries = run.report.entries.sorted { $0.line < $1.line }
-                for (name, entry) in zip(FormatTests.names, entries) {
-                    let isRefused = FormatTests.isAnimation(name)
-                    #expect(
-                        entry.verdict == (isRefused ? "failed/unsupported-image" : "downloaded"),
-                        "\(name): \(entry.message ?? "")")
-                }
             }
         }
     }

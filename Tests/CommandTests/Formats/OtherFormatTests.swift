@@ -143,9 +143,23 @@ struct OtherFormatTests {
         }
     }
 
+    /// Damaged ones and pages always are.
     @Test func areFailuresByFail() async throws {
         try await withOrigin { origin in
             let lines = serve(origin)
+            let page =
+                "<!DOCTYPE html><html><body>\(String(decoding: OtherFormatTests.svg, as: UTF8.self))"
+            let bodies: [([UInt8], String)] = [
+                (OtherFormatTests.svg.dropLast(8), "failed/corrupt-image"),
+                (OtherFormatTests.tiff.dropLast(5), "failed/corrupt-image"),
+                (OtherFormatTests.pdf.dropLast(3), "failed/corrupt-image"),
+                (Array(page.utf8), "failed/not-an-image"),
+                (Array("<html><svg/></html>".utf8), "failed/not-an-image"),
+            ]
+            let damaged = bodies.indices.map { index in
+                origin.serve("/\(index)", Response(body: bodies[index].0, type: "image/svg+xml"))
+                return origin.url("/\(index)")
+            }
             try await withWorkspace(without: [.retries, .probes]) { workspace in
                 let run = try await workspace.prefetch(lines, "--other-formats", "fail")
                 #expect(run.result.status == 1)
@@ -157,28 +171,8 @@ struct OtherFormatTests {
                 let stored = try await workspace.prefetch(lines)
                 #expect(
                     stored.report.verdicts.count { $0 == "downloaded" } == 3, "\(stored.result)")
-            }
-        }
-    }
-
-    @Test func damagedOnesAndPagesAreRefused() async throws {
-        try await withOrigin { origin in
-            let page =
-                "<!DOCTYPE html><html><body>\(String(decoding: OtherFormatTests.svg, as: UTF8.self))"
-            let bodies: [([UInt8], String)] = [
-                (OtherFormatTests.svg.dropLast(8), "failed/corrupt-image"),
-                (OtherFormatTests.tiff.dropLast(5), "failed/corrupt-image"),
-                (OtherFormatTests.pdf.dropLast(3), "failed/corrupt-image"),
-                (Array(page.utf8), "failed/not-an-image"),
-                (Array("<html><svg/></html>".utf8), "failed/not-an-image"),
-            ]
-            let lines = bodies.indices.map { index in
-                origin.serve("/\(index)", Response(body: bodies[index].0, type: "image/svg+xml"))
-                return origin.url("/\(index)")
-            }
-            try await withWorkspace(without: [.retries, .probes]) { workspace in
-                let run = try await workspace.prefetch(lines)
-                #expect(run.report.verdicts == bodies.map(\.1), "\(run.result)")
+                let refused = try await workspace.prefetch(damaged)
+                #expect(refused.report.verdicts == bodies.map(\.1), "\(refused.result)")
             }
         }
     }
