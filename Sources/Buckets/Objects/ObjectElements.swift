@@ -2,10 +2,6 @@ internal import CXML
 
 /// The elements of a service's XML document that hold text.
 struct ObjectElements {
-    private final class ElementList {
-        var elements: [(parent: String, name: String, text: String)] = []
-    }
-
     let all: [(parent: String, name: String, text: String)]
     let isWellFormed: Bool
 
@@ -40,21 +36,17 @@ struct ObjectElements {
         }
         return objects
     }
+}
 
-    fileprivate static func note(
-        _ context: UnsafeMutableRawPointer, _ parent: String, _ name: String, _ text: String
-    ) {
-        Unmanaged<ElementList>.fromOpaque(context).takeUnretainedValue().elements.append(
-            (parent, name, text))
-    }
+private final class ElementList {
+    var elements: [(parent: String, name: String, text: String)] = []
 }
 
 private func noteElement(
     _ parent: UnsafePointer<CChar>, _ name: UnsafePointer<CChar>, _ text: UnsafePointer<CChar>,
     _ count: Int, _ context: UnsafeMutableRawPointer
 ) {
-    let bytes = UnsafeRawBufferPointer(start: text, count: count)
-    ObjectElements.note(
-        context, String(cString: parent), String(cString: name),
-        String(decoding: bytes, as: UTF8.self))
+    let text = String(decoding: UnsafeRawBufferPointer(start: text, count: count), as: UTF8.self)
+    Unmanaged<ElementList>.fromOpaque(context).takeUnretainedValue().elements.append(
+        (String(cString: parent), String(cString: name), text))
 }

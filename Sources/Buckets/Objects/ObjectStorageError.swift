@@ -29,11 +29,7 @@ package struct ObjectStorageError: ReportableError, CustomStringConvertible {
     var isOfOneObject: Bool { kind == .missing || kind == .damaged }
 
     package var userError: UserError {
-        let kind: UserError.Kind =
-            switch kind {
-            case .cancelled, .late: .cancelled
-            case .missing, .damaged, .other: .failed
-            }
-        return UserError(kind, description, hint: hint)
+        UserError(
+            kind == .cancelled || kind == .late ? .cancelled : .failed, description, hint: hint)
     }
 }
