@@ -22,7 +22,6 @@
 
 /// Every function used here, without the `avif` prefix.
 #define CAVIF_FUNCTIONS(FUNCTION) \
-    FUNCTION(CodecName) \
     FUNCTION(CodecVersions) \
     FUNCTION(CropRectConvertCleanApertureBox) \
     FUNCTION(DecoderCreate) \
@@ -32,18 +31,14 @@
     FUNCTION(DecoderParse) \
     FUNCTION(DecoderSetIOMemory) \
     FUNCTION(DiagnosticsClearError) \
-    FUNCTION(EncoderAddImage) \
     FUNCTION(EncoderCreate) \
     FUNCTION(EncoderDestroy) \
-    FUNCTION(EncoderFinish) \
-    FUNCTION(EncoderSetCodecSpecificOption) \
     FUNCTION(EncoderWrite) \
     FUNCTION(ImageCreate) \
     FUNCTION(ImageCreateEmpty) \
     FUNCTION(ImageDestroy) \
     FUNCTION(ImageRGBToYUV) \
     FUNCTION(ImageSetMetadataExif) \
-    FUNCTION(ImageSetMetadataXMP) \
     FUNCTION(ImageSetProfileICC) \
     FUNCTION(ImageSetViewRect) \
     FUNCTION(ImageYUVToRGB) \

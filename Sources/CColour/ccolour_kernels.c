@@ -132,8 +132,7 @@ AVX2 static inline __attribute__((always_inline)) __m256i interpolate(
     sums_lo = _mm256_mulhi_epi16(_mm256_add_epi16(sums_lo, rounding), factor);
     sums_hi = _mm256_mulhi_epi16(_mm256_add_epi16(sums_hi, rounding), factor);
     // Within each 128 bits the order is that of the pixels again.
-    return _mm256_xor_si256(
-        _mm256_packs_epi16(sums_lo, sums_hi), _mm256_set1_epi8((char)0x80));
+    return _mm256_xor_si256(_mm256_packs_epi16(sums_lo, sums_hi), _mm256_set1_epi8((char)0x80));
 }
 
 /// Converts eight pixels of four bytes to as many of red, green, blue and 0.
@@ -153,8 +152,7 @@ AVX2 static inline __attribute__((always_inline)) __m256i convert_eight(
     int third = has_inks ? 1 : 2, fourth = has_inks ? 3 : 0;
     __m256i place0 = _mm256_add_epi32(
         _mm256_madd_epi16(
-            _mm256_srli_epi16(one, shift),
-            _mm256_set1_epi32(steps[second] << 16 | steps[first])),
+            _mm256_srli_epi16(one, shift), _mm256_set1_epi32(steps[second] << 16 | steps[first])),
         _mm256_madd_epi16(
             _mm256_srli_epi16(other, shift),
             _mm256_set1_epi32(steps[fourth] << 16 | steps[third])));
@@ -350,8 +348,7 @@ AVX2 static size_t avx2_convert_grey(
             index = _mm256_adds_epu8(index, _mm256_set1_epi8(0x70));
             made = _mm256_or_si256(made, _mm256_shuffle_epi8(parts[part], index));
         }
-        _mm256_storeu_si256(
-            (__m256i *)(to + done), _mm256_blendv_epi8(made, samples, kept));
+        _mm256_storeu_si256((__m256i *)(to + done), _mm256_blendv_epi8(made, samples, kept));
     }
     return done;
 }

@@ -21,8 +21,7 @@ uint8_t *cdeflate_decompress(
     if (decompressor == NULL) return NULL;
     uint8_t *output = malloc(maximum);
     if (output != NULL
-        && libdeflate_zlib_decompress(
-               decompressor, bytes, length, output, maximum, output_length)
+        && libdeflate_zlib_decompress(decompressor, bytes, length, output, maximum, output_length)
             != LIBDEFLATE_SUCCESS) {
         free(output);
         output = NULL;

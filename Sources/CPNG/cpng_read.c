@@ -115,8 +115,7 @@ static void open_source(session *s) {
     // Skipped unread: chunks that are not stored, or that unpack to many times their size.
     static const png_byte skipped[] =
         "bKGD\0eXIf\0hIST\0iCCP\0iTXt\0oFFs\0pCAL\0pHYs\0sCAL\0sPLT\0tEXt\0tIME\0zTXt";
-    png_set_keep_unknown_chunks(
-        png, PNG_HANDLE_CHUNK_NEVER, skipped, (int)(sizeof skipped / 5));
+    png_set_keep_unknown_chunks(png, PNG_HANDLE_CHUNK_NEVER, skipped, (int)(sizeof skipped / 5));
     png_read_info(png, s->info);
     cpng_image *image = s->image;
     image->width = png_get_image_width(png, s->info);

@@ -97,8 +97,7 @@ void cpixels_clear(
         return;
     }
     for (uint32_t row = 0; row < height; row++) {
-        memset(
-            pixel_at(picture, left, top + row), 0, (size_t)width * (size_t)picture->channels);
+        memset(pixel_at(picture, left, top + row), 0, (size_t)width * (size_t)picture->channels);
     }
 }
 

@@ -103,8 +103,7 @@ cpixels_status cpixels_similarity(
     cpixels_status status = rows == NULL || bands == NULL ? CPIXELS_OUT_OF_MEMORY : CPIXELS_OK;
     for (size_t y = 0; status == CPIXELS_OK && y < height; y++) {
         size_t row = y < first->height ? y : first->height - 1;
-        planes_of(
-            first->pixels + row * first->stride, first->width, width, first->channels, rows);
+        planes_of(first->pixels + row * first->stride, first->width, width, first->channels, rows);
         planes_of(
             second->pixels + row * second->stride, first->width, width, second->channels,
             rows + PLANES * width);

@@ -41,8 +41,7 @@ typedef struct {
         uint32_t ratio, uint32_t last, uint32_t rows);
     void (*pair)(int16_t *pairs, const int16_t *upper, const int16_t *lower, size_t samples);
     /// Converts 8-bit samples to a pair of fixed rows.
-    void (*pair_bytes)(
-        int16_t *pairs, const uint8_t *upper, const uint8_t *lower, size_t samples);
+    void (*pair_bytes)(int16_t *pairs, const uint8_t *upper, const uint8_t *lower, size_t samples);
     /// Weighs pairs of rows. `weights` has two for each; samples are a multiple of the step.
     void (*add_pairs)(
         int16_t *fixed, const int16_t *const *pairs, const int16_t *weights, size_t count,

@@ -15,7 +15,6 @@ bool cwebp_configure(const cwebp_options *options, WebPConfig *config);
 ///
 /// - Returns: false without memory.
 bool cwebp_import(
-    const cwebp_picture *pixels, bool is_argb, cinterruption *interruption,
-    WebPPicture *picture);
+    const cwebp_picture *pixels, bool is_argb, cinterruption *interruption, WebPPicture *picture);
 
 #endif

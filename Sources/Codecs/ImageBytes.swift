@@ -108,6 +108,12 @@ extension [ImagePiece] {
     }
 }
 
+extension FixedWidthInteger {
+    var bigEndianBytes: [UInt8] { withUnsafeBytes(of: bigEndian) { [UInt8]($0) } }
+
+    var littleEndianBytes: [UInt8] { withUnsafeBytes(of: littleEndian) { [UInt8]($0) } }
+}
+
 /// Calls a C function that writes a message of at most this many bytes.
 func withMessage<Status>(
     _ bytes: Int32, _ body: (UnsafeMutablePointer<CChar>) -> Status

@@ -153,10 +153,11 @@ struct CurveBench {
         }
     #endif
 
-    /// The processor time of this thread, in seconds.
-    private func seconds() -> Double {
-        var time = timespec()
-        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
-        return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
-    }
+}
+
+/// The processor time of this thread, in seconds.
+func seconds() -> Double {
+    var time = timespec()
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+    return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
 }

@@ -5,9 +5,7 @@ struct PairedBench {
 
     /// `run` does the work on a file in one of the two ways, and returns its CPU seconds. Returns
     /// nil if `run` does.
-    init?(
-        files: Int, rounds: Int, _ run: (_ file: Int, _ way: Int, _ isFirst: Bool) -> Double?
-    ) {
+    init?(files: Int, rounds: Int, _ run: (_ file: Int, _ way: Int, _ isFirst: Bool) -> Double?) {
         for round in 0...rounds {
             var sums = [0.0, 0.0]
             for file in 0..<files {

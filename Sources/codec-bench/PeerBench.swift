@@ -26,8 +26,7 @@ enum PeerBench {
             input.deallocate()
         }
         input.pointee.err = jpeg_std_error(errors)
-        jpeg_CreateDecompress(
-            input, JPEG_LIB_VERSION, MemoryLayout<jpeg_decompress_struct>.size)
+        jpeg_CreateDecompress(input, JPEG_LIB_VERSION, MemoryLayout<jpeg_decompress_struct>.size)
         return file.withUnsafeBufferPointer { file in
             jpeg_mem_src(input, file.baseAddress, UInt(file.count))
             jpeg_read_header(input, 1)

@@ -16,8 +16,7 @@ extension CodecBench {
                 maximum_warnings: 100, maximum_whole_bytes: way == 1 ? .max : 0, interruption: nil)
             var image = cpng_image()
             var message = [CChar](repeating: 0, count: Int(CPNG_MESSAGE_BYTES))
-            let status = cpng_decode(
-                files[file], files[file].count, &limits, &image, nil, &message)
+            let status = cpng_decode(files[file], files[file].count, &limits, &image, nil, &message)
             guard status == CPNG_OK else { return nil }
             cpng_image_free(&image)
             if isFirst, way == 1 {

@@ -8,20 +8,14 @@ import Glibc
 /// minimum of the rounds), bytes of memory without both pictures, separated by tabs.
 struct ResampleBench {
     private let source: [UInt8]
-    private let width: UInt32
-    private let height: UInt32
-    private let channels: Int
-    /// The offset of the samples.
-    private let start: Int
+    private let picture: PortablePixmap
 
-    var pixels: Int { Int(width) * Int(height) }
+    var pixels: Int { Int(picture.width) * Int(picture.height) }
 
     /// Returns nil for any other kind of file.
     init?(_ file: [UInt8]) {
         guard let picture = PortablePixmap(file) else { return nil }
-        (width, height) = (picture.width, picture.height)
-        channels = picture.channels
-        start = picture.start
+        self.picture = picture
         source = file
     }
 
@@ -30,6 +24,7 @@ struct ResampleBench {
     func resized(
         to size: (width: UInt32, height: UInt32), isLinear: Bool, rounds: Int
     ) -> (file: [UInt8], seconds: Double, memoryBytes: Int)? {
+        let (width, height, channels) = (picture.width, picture.height, picture.channels)
         var made = [UInt8](repeating: 0, count: Int(size.width) * Int(size.height) * channels)
         var options = cresample_options(
             filter: CRESAMPLE_AUTOMATIC, is_linear: isLinear, path: CRESAMPLE_FASTEST,
@@ -40,7 +35,7 @@ struct ResampleBench {
             made.withUnsafeMutableBufferPointer { made in
                 guard let from = file.baseAddress, let to = made.baseAddress else { return false }
                 var source = cresample_source(
-                    pixels: from + start, stride: Int(width) * channels, width: width,
+                    pixels: from + picture.start, stride: Int(width) * channels, width: width,
                     height: height, channels: Int32(channels), bit_depth: 8)
                 var target = cresample_target(
                     pixels: to, stride: Int(size.width) * channels, width: size.width,
@@ -58,13 +53,6 @@ struct ResampleBench {
         guard isMade else { return nil }
         let header = "P\(channels == 3 ? 6 : 5)\n\(size.width) \(size.height)\n255\n"
         return (Array(header.utf8) + made, least, memoryBytes)
-    }
-
-    /// The processor time of this thread, in seconds.
-    private func seconds() -> Double {
-        var time = timespec()
-        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
-        return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
     }
 }
 

@@ -95,8 +95,7 @@ typedef struct cavif_reader cavif_reader;
 /// - `reader`: for the caller to release with `cavif_close`; NULL on failure.
 cavif_status cavif_open(
     const uint8_t *bytes, size_t length, const cavif_limits *limits, const cavif_header *header,
-    char message[_Nonnull CAVIF_MESSAGE_BYTES],
-    cavif_reader *_Nullable *_Nonnull reader);
+    char message[_Nonnull CAVIF_MESSAGE_BYTES], cavif_reader *_Nullable *_Nonnull reader);
 
 typedef struct {
     /// False after the last frame; the other members are then 0.

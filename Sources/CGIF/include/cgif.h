@@ -76,9 +76,8 @@ typedef struct cgif_reader cgif_reader;
 ///
 /// - `reader`: for the caller to release with `cgif_close`; NULL on failure.
 cgif_status cgif_open(
-    const uint8_t *bytes, size_t length, uint32_t width, uint32_t height,
-    const cgif_limits *limits, char message[_Nonnull CGIF_MESSAGE_BYTES],
-    cgif_reader *_Nullable *_Nonnull reader);
+    const uint8_t *bytes, size_t length, uint32_t width, uint32_t height, const cgif_limits *limits,
+    char message[_Nonnull CGIF_MESSAGE_BYTES], cgif_reader *_Nullable *_Nonnull reader);
 
 /// Decodes the next frame. After a failure the reader is only good for closing.
 cgif_status cgif_next(
@@ -115,8 +114,7 @@ cgif_status cgif_add(
 /// Writes the rest of the file.
 ///
 /// - `bytes`: the file, for the caller to release with `free`; NULL on failure.
-cgif_status cgif_end(
-    cgif_writer *writer, uint8_t *_Nullable *_Nonnull bytes, size_t *length);
+cgif_status cgif_end(cgif_writer *writer, uint8_t *_Nullable *_Nonnull bytes, size_t *length);
 
 void cgif_discard(cgif_writer *writer);
 

@@ -281,8 +281,7 @@ void cjpeg_write_segments(cjpeg_session *s, const uint8_t *segments, size_t leng
     while (length - offset >= 4) {
         unsigned size = (unsigned)segments[offset + 2] << 8 | segments[offset + 3];
         if (size < 2 || size > length - offset - 2) break;
-        jpeg_write_marker(
-            &s->compress, segments[offset + 1], segments + offset + 4, size - 2);
+        jpeg_write_marker(&s->compress, segments[offset + 1], segments + offset + 4, size - 2);
         offset += 2 + size;
     }
 }

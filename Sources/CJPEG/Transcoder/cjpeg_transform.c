@@ -82,8 +82,7 @@ static void turn_component(
     // From the top: arrays can only be written in that order.
     for (JDIMENSION y = 0; y < rows; y++) {
         cjpeg_check_interruption(source->client_data, (uint64_t)columns * DCTSIZE2);
-        JBLOCKROW target = source->mem->access_virt_barray(
-            (j_common_ptr)source, to, y, 1, TRUE)[0];
+        JBLOCKROW target = source->mem->access_virt_barray((j_common_ptr)source, to, y, 1, TRUE)[0];
         JBLOCKROW line = NULL;
         for (JDIMENSION x = 0; x < columns; x++) {
             JDIMENSION source_x = is_transposing ? y : x, source_y = is_transposing ? x : y;

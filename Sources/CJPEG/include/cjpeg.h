@@ -53,8 +53,7 @@ typedef struct {
 /// A conversion of CMYK to RGB. 255 is no ink.
 typedef struct {
     /// Converts a row; it does not jump. NULL for (1 − cyan)(1 − black) and so on.
-    void (*_Nullable convert)(
-        const void *context, const uint8_t *inks, uint8_t *rgb, size_t count);
+    void (*_Nullable convert)(const void *context, const uint8_t *inks, uint8_t *rgb, size_t count);
     const void *_Nullable context;
 } cjpeg_inks;
 

@@ -241,8 +241,7 @@ typedef struct {
 ///
 /// Returns their number; 0 if there are more than `most` (at most 256), or an index is beyond the
 /// palette.
-int cpng_colors(
-    const cpng_image *image, const cpng_meaning *meaning, int most, uint32_t *colors);
+int cpng_colors(const cpng_image *image, const cpng_meaning *meaning, int most, uint32_t *colors);
 
 /// Replaces every pixel of colour `colors[n]` by a sample `values[n]` of `bit_depth` bits, and
 /// makes the rows grey or palette. All colours are listed, and pixels do not grow.
@@ -277,8 +276,7 @@ const char *cpng_library_version(void);
 uint32_t cpng_crc(const uint8_t *_Nullable bytes, size_t length);
 
 /// Continues a CRC-32 with more bytes; the first checksum is 0.
-uint32_t cpng_crc_continued(
-    uint32_t checksum, const uint8_t *_Nullable bytes, size_t length);
+uint32_t cpng_crc_continued(uint32_t checksum, const uint8_t *_Nullable bytes, size_t length);
 
 #pragma clang assume_nonnull end
 

@@ -119,8 +119,7 @@ typedef struct cwebp_animation cwebp_animation;
 /// - `animation`: for the caller to release with `cwebp_animation_free`; NULL on failure.
 cwebp_status cwebp_animation_begin(
     uint32_t width, uint32_t height, uint32_t plays, const cwebp_options *options,
-    cinterruption *_Nullable interruption,
-    cwebp_animation *_Nullable *_Nonnull animation);
+    cinterruption *_Nullable interruption, cwebp_animation *_Nullable *_Nonnull animation);
 
 /// Adds a frame of the canvas's size. A frame that equals the last one prolongs it.
 ///

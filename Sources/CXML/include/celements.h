@@ -20,8 +20,7 @@ typedef void (*celements_visitor)(
 
 /// Returns false for anything but a well-formed document of at most `CELEMENTS_DEPTH` levels; the
 /// elements before the error were visited.
-bool celements_read(
-    const char *bytes, size_t count, celements_visitor visitor, void *context);
+bool celements_read(const char *bytes, size_t count, celements_visitor visitor, void *context);
 
 #pragma clang assume_nonnull end
 

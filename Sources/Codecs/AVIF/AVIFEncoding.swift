@@ -35,9 +35,7 @@ extension QualityCurve {
             try plain.turn(interruption)
             let halvesChroma = JPEGEncoding.halvesChroma(&plain.rows)
             try interruption.check()
-            let metadata = AVIFMetadata(
-                profile: plain.colour.profile ?? [],
-                exif: exif ?? [])
+            let metadata = AVIFMetadata(profile: plain.colour.profile ?? [], exif: exif ?? [])
             func made(_ quality: Int, _ most: Int) throws(CodecError) -> ImageBytes? {
                 let made = try encoded(
                     plain,

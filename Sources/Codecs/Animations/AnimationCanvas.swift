@@ -12,9 +12,8 @@ struct AnimationCanvas: ~Copyable {
 
     init(of header: ImageHeader, isOpaque: Bool, _ interruption: Interruption) throws(CodecError) {
         picture = try Raster(
-            width: header.widthInPixels, height: header.heightInPixels,
-            channels: isOpaque ? 3 : 4, isClear: true, orientation: header.orientation,
-            interruption)
+            width: header.widthInPixels, height: header.heightInPixels, channels: isOpaque ? 3 : 4,
+            isClear: true, orientation: header.orientation, interruption)
     }
 
     /// Takes the last frame's effect back, and draws the next one.

@@ -77,8 +77,7 @@ struct BMPFile {
         default:
             let hasAlpha = method == 6 || headerBytes >= 56
             compression = try BMPFile.masks(
-                (0..<(hasAlpha ? 4 : 3)).map { number32(54 + 4 * $0) },
-                bitsPerPixel: bitsPerPixel)
+                (0..<(hasAlpha ? 4 : 3)).map { number32(54 + 4 * $0) }, bitsPerPixel: bitsPerPixel)
         }
         let colours = headerBytes >= 40 ? number32(46) : 0
         entryBytes = isOld ? 3 : 4

@@ -21,8 +21,7 @@ package struct ContainerFindings: Sendable {
     /// - Throws: `corrupt` for a damaged file, `limitExceeded`, `cancelled`.
     package init?(
         of source: UnsafeRawBufferPointer, as format: ImageFormat,
-        limits: CodecLimits = CodecLimits(),
-        memoryBytes: Int = .max
+        limits: CodecLimits = CodecLimits(), memoryBytes: Int = .max
     ) throws(CodecError) {
         guard let container = format.container else { return nil }
         self.memoryBytes = min(memoryBytes, container.memoryBytes(ofSource: source.count))

@@ -5,9 +5,11 @@ internal import PrefetchModel
 ///
 /// The boxes fill the file exactly, and `ftyp` is the first. The file has a description (`meta`, or
 /// `moov` in sequences) and data (`mdat`, or `idat` inside `meta`).
-enum HEIFContainer: ImageContainer {
+class HEIFContainer: ImageContainer {
+    class var format: ImageFormat { .heif }
+
     static func recognition(of bytes: UnsafeRawBufferPointer) -> Recognition {
-        isoBaseMediaRecognition(of: bytes, as: .heif)
+        isoBaseMediaRecognition(of: bytes, as: format)
     }
 
     static func size(in beginning: UnsafeRawBufferPointer) -> DeclaredSize {
@@ -149,24 +151,8 @@ enum HEIFContainer: ImageContainer {
 }
 
 /// AVIF: the structure of HEIF with other brands.
-enum AVIFContainer: ImageContainer {
-    static func recognition(of bytes: UnsafeRawBufferPointer) -> Recognition {
-        isoBaseMediaRecognition(of: bytes, as: .avif)
-    }
-
-    static func size(in beginning: UnsafeRawBufferPointer) -> DeclaredSize {
-        HEIFContainer.size(in: beginning)
-    }
-
-    static func orientation(in beginning: UnsafeRawBufferPointer) -> Int {
-        HEIFContainer.orientation(in: beginning)
-    }
-
-    static func check(
-        _ source: UnsafeRawBufferPointer, memoryBytes: Int, _ interruption: Interruption
-    ) throws(CodecError) {
-        try HEIFContainer.check(source, memoryBytes: memoryBytes, interruption)
-    }
+final class AVIFContainer: HEIFContainer {
+    override class var format: ImageFormat { .avif }
 
     /// The error of a file with incomplete boxes; nil for others.
     static func truncation(of source: UnsafeRawBufferPointer) -> CodecError? {

@@ -127,8 +127,7 @@
         }
 
         private static func check(
-            _ status: cgif_status, _ animation: TransformedAnimation,
-            _ interruption: Interruption
+            _ status: cgif_status, _ animation: TransformedAnimation, _ interruption: Interruption
         ) throws(CodecError) {
             switch status {
             case CGIF_OK: return

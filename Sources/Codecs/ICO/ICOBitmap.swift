@@ -28,7 +28,7 @@ struct ICOBitmap {
         }
         let hasFourBytes = source.littleEndian16(at: 14) == 32
         func number(_ value: Int) -> [UInt8] {
-            (0..<4).map { UInt8(truncatingIfNeeded: value >> (8 * $0)) }
+            UInt32(truncatingIfNeeded: value).littleEndianBytes
         }
         var head = Array("BM".utf8) + [UInt8](repeating: 0, count: 12)
         if hasFourBytes, method == 0, headerBytes == 40 {

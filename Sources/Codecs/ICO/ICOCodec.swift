@@ -38,9 +38,8 @@ private struct ICOSource: ImageDecoding, OwnFormatMaking, EXIFCarrying, WarningN
             let place = file.place(of: entry, in: source)
             let png = try PNGSource.header(of: .init(rebasing: source[place.range]))
             header = ImageHeader(
-                format: .icon, widthInPixels: png.widthInPixels,
-                heightInPixels: png.heightInPixels, bitDepth: png.bitDepth,
-                isProgressiveOrInterlaced: png.isProgressiveOrInterlaced,
+                format: .icon, widthInPixels: png.widthInPixels, heightInPixels: png.heightInPixels,
+                bitDepth: png.bitDepth, isProgressiveOrInterlaced: png.isProgressiveOrInterlaced,
                 orientation: png.orientation, channels: png.channels, sourceBytes: source.count,
                 hasPackedProfile: png.hasPackedProfile)
         }
@@ -61,8 +60,7 @@ private struct ICOSource: ImageDecoding, OwnFormatMaking, EXIFCarrying, WarningN
         let file = try ICOFile(beginning)
         let entry = file.entries[file.largest]
         return HeaderOutlook(
-            headers: [header],
-            isFinal: !entry.isPNG || entry.range.upperBound <= beginning.count)
+            headers: [header], isFinal: !entry.isPNG || entry.range.upperBound <= beginning.count)
     }
 
     private enum Picture {

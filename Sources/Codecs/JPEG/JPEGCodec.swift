@@ -10,8 +10,7 @@ extension ImageCodec {
         decoder: "jpeg/\(String(cString: cjpeg_library_version()))-2",
         same: .encoded(as: .jpeg, ignoring: [.background, .effort, .animation]),
         recognition: { Recognition(of: $0, by: [0xFF, 0xD8, 0xFF]) }, open: JPEGSource.init,
-        memory: DecodingMemory(result: JPEGSource.memory), decodesAtScales: true,
-        encoder: .jpeg)
+        memory: DecodingMemory(result: JPEGSource.memory), decodesAtScales: true, encoder: .jpeg)
 }
 
 extension JPEGSource {

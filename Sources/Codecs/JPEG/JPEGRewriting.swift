@@ -129,11 +129,9 @@ struct JPEGRewriting {
                     cjpeg_rewriting(
                         quality: Int32(quality), segments: segments.baseAddress,
                         segments_length: segments.count, orientation: Int32(orientation),
-                        orientation_segment: tag.baseAddress,
-                        orientation_segment_length: tag.count,
+                        orientation_segment: tag.baseAddress, orientation_segment_length: tag.count,
                         writes_own_segments: !keepsAll, takes_coefficients: false,
-                        is_unconditional: false,
-                        maximum_output: maximumBytes))
+                        is_unconditional: false, maximum_output: maximumBytes))
             }
         }
     }

@@ -173,9 +173,7 @@ extension PNGFile {
     func still(
         _ frame: PNGAnimation.PNGFrame, in source: UnsafeRawBufferPointer
     ) throws(CodecError) -> [ImagePiece] {
-        func bytes(_ value: Int) -> [UInt8] {
-            (0..<4).map { UInt8(truncatingIfNeeded: value >> (24 - 8 * $0)) }
-        }
+        func bytes(_ value: Int) -> [UInt8] { UInt32(value).bigEndianBytes }
         let length = frame.data.reduce(0) { $0 + $1.count }
         guard length <= 0x7FFF_FFFF else { throw .broken("a frame of \(length) bytes") }
         let header = bytes(frame.width) + bytes(frame.height) + source[24..<29]

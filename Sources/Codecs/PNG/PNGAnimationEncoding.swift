@@ -115,7 +115,5 @@ struct PNGAnimationEncoding: ~Copyable {
         return bytes(sequenceNumber)
     }
 
-    private func bytes(_ value: UInt32) -> [UInt8] {
-        withUnsafeBytes(of: value.bigEndian) { [UInt8]($0) }
-    }
+    private func bytes(_ value: UInt32) -> [UInt8] { value.bigEndianBytes }
 }

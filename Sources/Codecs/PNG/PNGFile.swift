@@ -153,11 +153,9 @@ extension PNGFile {
     private static let unknown: [UInt32: Int] = [.cICP: 4, .mDCV: 24, .cLLI: 8]
 
     static func chunk(_ type: UInt32, _ data: [UInt8]) -> [UInt8] {
-        func bytes(_ value: UInt32) -> [UInt8] {
-            (0..<4).map { UInt8(truncatingIfNeeded: value >> (24 - 8 * $0)) }
-        }
-        let body = bytes(type) + data
-        return bytes(UInt32(data.count)) + body + bytes(cpng_crc(body, body.count))
+        let body = type.bigEndianBytes + data
+        return UInt32(data.count).bigEndianBytes + body
+            + cpng_crc(body, body.count).bigEndianBytes
     }
 
     /// Whether the chunk's CRC is correct.
@@ -185,8 +183,7 @@ extension PNGFile {
     }
 
     static func name(_ type: UInt32) -> String {
-        let bytes = (0..<4).map { UInt8(truncatingIfNeeded: type >> (24 - 8 * $0)) }
-        return String(decoding: bytes, as: UTF8.self)
+        String(decoding: type.bigEndianBytes, as: UTF8.self)
     }
 
     /// Chunks other than header, image data and end.

@@ -118,8 +118,7 @@ struct Raster: ~Copyable {
     func converted(
         _ interruption: Interruption,
         _ convert: (
-            UnsafePointer<cpng_image>, UnsafePointer<cpng_colours>,
-            UnsafeMutablePointer<cpng_image>
+            UnsafePointer<cpng_image>, UnsafePointer<cpng_colours>, UnsafeMutablePointer<cpng_image>
         ) -> cpng_status
     ) throws(CodecError) -> Raster {
         var (source, samples, made) = (rows, colour.samples, cpng_image())

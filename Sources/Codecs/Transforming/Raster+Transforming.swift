@@ -39,8 +39,7 @@ extension Raster {
         switch step {
         case .resample(let area, let source, let target):
             picture = try picture.resampled(
-                picture.resampling(area, of: source, to: target, isLinear: isLinear),
-                interruption)
+                picture.resampling(area, of: source, to: target, isLinear: isLinear), interruption)
         case .crop(let x, let y, let size):
             picture = try picture.cropped(x: x, y: y, to: size, interruption)
         case .turn(let orientation):

@@ -92,8 +92,7 @@ extension QualityCurve {
         /// Whether the picture is likely to have at most `most` bytes lossless, by a sample of its
         /// rows: the whole would take the encoder thirty times as long.
         private static func isWorthLossless(
-            _ raster: borrowing Raster, _ recipe: Recipe, _ most: Int,
-            _ interruption: Interruption
+            _ raster: borrowing Raster, _ recipe: Recipe, _ most: Int, _ interruption: Interruption
         ) throws(CodecError) -> Bool {
             let rows = sampleBands * sampleRows
             guard raster.heightInPixels >= 4 * rows else { return true }
@@ -128,8 +127,7 @@ extension QualityCurve {
         /// The whole file; nil where it would have more bytes than `most`.
         private static func encoded(
             _ raster: borrowing Raster, _ kind: WebPCoding, _ metadata: WebPMetadata,
-            _ recipe: Recipe,
-            _ most: Int, _ interruption: Interruption
+            _ recipe: Recipe, _ most: Int, _ interruption: Interruption
         ) throws(CodecError) -> ImageBytes? {
             let rows = raster.rows
             guard let start = rows.rows else { throw .outOfMemory("no pixels") }

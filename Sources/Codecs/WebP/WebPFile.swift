@@ -359,7 +359,7 @@
         }
 
         private static func littleEndian(_ value: Int, _ bytes: Int = 4) -> [UInt8] {
-            (0..<bytes).map { UInt8(truncatingIfNeeded: value >> (8 * $0)) }
+            Array(value.littleEndianBytes.prefix(bytes))
         }
     }
 

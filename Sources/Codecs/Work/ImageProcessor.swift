@@ -75,8 +75,7 @@ package enum ImageProcessor {
     ) throws(CodecError) -> ProcessedEntry {
         guard let codec = header.codec else {
             return try storedAsItCame(
-                source, header, recipes.count, memoryBytes,
-                Interruption(limits, cancellation))
+                source, header, recipes.count, memoryBytes, Interruption(limits, cancellation))
         }
         let header = header.settled(for: recipes, check, within: memoryBytes)
         let distinct = DistinctRecipes(recipes, of: header)

@@ -65,8 +65,7 @@ final class EntryAppender {
         batch.records.append(
             EntryBatch.Record(
                 line: line, url: range, key: key, priority: .normal,
-                extras: appendExtras(nil, url: range),
-                ignoresQuery: ignoresQuery))
+                extras: appendExtras(nil, url: range), ignoresQuery: ignoresQuery))
         return true
     }
 

@@ -10,14 +10,11 @@ package import PrefetchModel
 ///   entries.
 final class SitemapFormat: LineFormat {
     private let name: String
-    private let readsPages: Bool
-    private let followsIndexes: Bool
+    private let options: ManifestOptions
     private(set) var sitemaps: [ListedSitemap] = []
     private var urlBytes = 0
     /// The pages that are no entries.
     private(set) var skippedPages = 0
-    private let keepsColumns: Bool
-    private let maximumTextBytes: Int
     private var reader: OpaquePointer?
     private var foreign = ForeignColumns()
     /// Valid during a call of the reader.
@@ -41,10 +38,7 @@ final class SitemapFormat: LineFormat {
 
     init(name: String, options: ManifestOptions) {
         self.name = name
-        readsPages = options.readsPages
-        followsIndexes = options.followsIndexes
-        keepsColumns = options.keepsColumns
-        maximumTextBytes = options.maximumLineBytes
+        self.options = options
     }
 
     deinit {
@@ -64,7 +58,7 @@ final class SitemapFormat: LineFormat {
     ) throws {
         if reader == nil {
             reader = csitemap_make(
-                maximumTextBytes, SitemapFormat.maximumMemory, sitemapEntryRead,
+                options.maximumLineBytes, SitemapFormat.maximumMemory, sitemapEntryRead,
                 Unmanaged.passUnretained(self).toOpaque())
         }
         guard let reader else {
@@ -90,14 +84,14 @@ final class SitemapFormat: LineFormat {
 
     fileprivate func add(_ entry: csitemap_entry) {
         guard let entries, failure == nil else { return }
-        guard entry.kind != CSITEMAP_PAGE || readsPages else {
+        guard entry.kind != CSITEMAP_PAGE || options.readsPages else {
             skippedPages += 1
             return
         }
-        let url = entry.url.bytes(or: [])
+        let url = entry.url.array
         do throws {
             try url.withUnsafeBufferPointer { url in
-                if keepsColumns {
+                if options.keepsColumns {
                     add(SitemapFormat.names.page, entry.page)
                     add(SitemapFormat.names.caption, entry.caption)
                     add(SitemapFormat.names.title, entry.title)
@@ -118,10 +112,10 @@ final class SitemapFormat: LineFormat {
         _ url: UnsafeBufferPointer<UInt8>, _ entry: csitemap_entry, to entries: EntryAppender
     ) throws {
         let isList = entry.kind == CSITEMAP_LIST
-        guard !isList || followsIndexes else {
+        guard !isList || options.followsIndexes else {
             throw LineProblem("another sitemap; download it, and name it instead")
         }
-        guard !entry.is_cut else { throw LineProblem.tooLong("element", maximumTextBytes) }
+        guard !entry.is_cut else { throw LineProblem.tooLong("element", options.maximumLineBytes) }
         guard !isList else {
             guard sitemaps.count < SitemapFormat.maximumSitemaps,
                 urlBytes + url.count <= SitemapFormat.maximumURLBytes
@@ -143,15 +137,12 @@ final class SitemapFormat: LineFormat {
 
     private func add(_ name: [UInt8], _ text: csitemap_text) {
         guard text.bytes != nil else { return }
-        text.bytes(or: []).withUnsafeBufferPointer { foreign.add(quotedName: name, text: $0) }
+        text.array.withUnsafeBufferPointer { foreign.add(quotedName: name, text: $0) }
     }
 }
 
 extension csitemap_text {
-    fileprivate func bytes(or missing: [UInt8]) -> [UInt8] {
-        guard let bytes else { return missing }
-        return Array(UnsafeRawBufferPointer(start: bytes, count: count))
-    }
+    fileprivate var array: [UInt8] { Array(UnsafeRawBufferPointer(start: bytes, count: count)) }
 }
 
 private func sitemapEntryRead(

@@ -16,10 +16,9 @@ import PrefetchModel
 ///   the first. Its line is its first one.
 final class TableFormat: LineFormat {
     private let name: String
-    private let rules: ColumnRules
-    private let maximumRowBytes: Int
     private let usesTabs: Bool
-    private let keepsColumns: Bool
+    private let options: ManifestOptions
+    private var rules: ColumnRules { options.columns }
     /// Nil before the first byte.
     private var parser: UnsafeMutablePointer<csv_parser>?
     private var columns: Columns?
@@ -49,9 +48,7 @@ final class TableFormat: LineFormat {
     init(name: String, usesTabs: Bool, options: ManifestOptions) {
         self.name = name
         self.usesTabs = usesTabs
-        rules = options.columns
-        maximumRowBytes = options.maximumLineBytes
-        keepsColumns = options.keepsColumns
+        self.options = options
     }
 
     deinit {
@@ -86,7 +83,7 @@ final class TableFormat: LineFormat {
             endRow()
             row.firstLine = line.number
         }
-        if ccsv_limit_value(parser, maximumRowBytes) { row.isTooLong = true }
+        if ccsv_limit_value(parser, options.maximumLineBytes) { row.isTooLong = true }
         if let failure { throw failure }
     }
 
@@ -128,7 +125,7 @@ final class TableFormat: LineFormat {
 
     fileprivate func endValue(_ value: UnsafeRawBufferPointer) {
         guard !row.isTooLong else { return }
-        guard row.text.count + value.count <= maximumRowBytes,
+        guard row.text.count + value.count <= options.maximumLineBytes,
             row.ends.count < TableFormat.maximumColumns
         else {
             row.isTooLong = true
@@ -154,7 +151,7 @@ final class TableFormat: LineFormat {
                 path: name, operation: .recognise,
                 message: row.hasWrongQuotes
                     ? "a quotation mark in the first row is not closed"
-                    : "the first row has more than \(maximumRowBytes) bytes or "
+                    : "the first row has more than \(options.maximumLineBytes) bytes or "
                         + "\(TableFormat.maximumColumns) columns")
         }
         let names = row.ends.indices.map { index in
@@ -224,7 +221,7 @@ final class TableFormat: LineFormat {
         guard !row.hasWrongQuotes else {
             throw LineProblem("a quotation mark is not closed, or followed by more than a comma")
         }
-        guard !row.isTooLong else { throw LineProblem.tooLong("row", maximumRowBytes) }
+        guard !row.isTooLong else { throw LineProblem.tooLong("row", options.maximumLineBytes) }
         guard columns.url < row.ends.count else {
             throw LineProblem("\(row.ends.count) values; the URL is number \(columns.url + 1)")
         }
@@ -233,7 +230,7 @@ final class TableFormat: LineFormat {
                 "\(row.ends.count) values where the first row has \(columns.roles.count)")
         }
         var fields = EntryFields()
-        if keepsColumns {
+        if options.keepsColumns {
             for index in row.ends.indices where index != columns.url {
                 guard columns.roles[index] != .field else { continue }
                 foreign.add(
