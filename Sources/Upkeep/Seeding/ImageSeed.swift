@@ -23,8 +23,8 @@ package struct ImageSeed {
     /// Makes all variants of the configuration. Without a `processor`, it makes one, with memory of
     /// its own; the image may lack the `optional` variants.
     ///
-    /// - Throws: the failure if a run would refuse the image, or another variant cannot be made; its
-    ///   message lacks the file's name.
+    /// - Throws: the failure if a run would refuse the image, or another variant cannot be made;
+    ///   its message lacks the file's name.
     package init(
         _ bytes: [UInt8], by configuration: RunConfiguration,
         processor: BudgetedImageProcessor? = nil, optional: Set<VariantName> = []

@@ -186,8 +186,8 @@ struct ConfiguredCommand {
 }
 
 extension EffectiveSettings {
-    /// Whether a variable sets a flag, or another one that sets the same. A switch that is off takes
-    /// back only itself.
+    /// Whether a variable sets a flag, or another one that sets the same. A switch that is off
+    /// takes back only itself.
     func isSetByVariable(_ key: String) -> Bool {
         flags.values.contains { setting in
             setting.origin.line == 0

@@ -174,7 +174,7 @@ struct ExportTests {
         }
     }
 
-    /// What is missing or damaged is named, and does not keep the others.
+    /// Missing and damaged images are named, and do not keep the others.
     @Test func saysWhatIsMissing() async throws {
         try await withImages(ExportTests.urls) { workspace in
             try workspace.manifest(
