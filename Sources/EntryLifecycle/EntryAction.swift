@@ -89,6 +89,11 @@ package enum EntryEnd: Sendable {
             case local
             /// No request was sent: its host is given up.
             case hostGivenUp
+
+            /// The blame for the failure of a request or of its body.
+            static func ofRequest(_ failure: Failure) -> Blame {
+                failure.reason.isLocal ? .local : .origin
+            }
         }
 
         package let failure: Failure

@@ -93,7 +93,7 @@ extension EntryMachine {
             stored.warning = source.warning
             return commit(
                 history, journey, .new(source, validation), ends.changes(context), stored,
-                ends.failure.map { .failed($0, .origin) } ?? .warm(.downloaded), context)
+                ends.failure.map { .failed($0, .ofRequest($0)) } ?? .warm(.downloaded), context)
         }
     }
 
@@ -133,7 +133,7 @@ extension EntryMachine {
         var isIncomplete = false
         if case .failed(let failure, let blame) = outcome {
             let failed = EntryEnd.Failed(failure: failure, blame: blame)
-            isIncomplete = failed.memory(httpStatus: httpStatus) != .none
+            isIncomplete = blame == .local || failed.memory(httpStatus: httpStatus) != .none
         }
         return .write(
             ImageChange(

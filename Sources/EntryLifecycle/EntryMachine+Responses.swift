@@ -256,14 +256,9 @@ extension EntryMachine {
         let failure = Failure(
             .uncacheable,
             "the origin forbids storing it (Cache-Control: no-store); --ttl overrides that")
-        if !context.phase.isStopping,
-            let next = requestAlternative(after: failure, history, journey)
-        {
-            return next
-        }
-        let (memorable, memorableHistory) = memorable(failure, history)
-        state = .queued(memorableHistory, journey)
-        return finish(.failed(EntryEnd.Failed(failure: memorable, blame: .origin)))
+        guard !context.phase.isStopping else { return end(failure, history, journey) }
+        return requestAlternative(after: failure, history, journey)
+            ?? end(failure, history, journey)
     }
 
     /// The stored form of a response. With a forced lifetime, `Vary: *` is dropped: it would

@@ -8,9 +8,9 @@ extension EntryMachine {
         _ failure: Failure, _ history: History, _ journey: Journey, _ context: EntryContext
     ) -> EntryAction {
         let failure = history.failure(failure)
-        guard !context.phase.isStopping, history.hadTurn, !failure.reason.isExclusion else {
-            return end(failure, history, journey)
-        }
+        guard !context.phase.isStopping, history.hadTurn, !failure.reason.isExclusion,
+            !failure.reason.isLocal
+        else { return end(failure, history, journey) }
         if journey.route.followsMemory {
             // The remembered permanent redirect no longer holds: the listed URL decides.
             return restart(history, journey)
@@ -63,7 +63,7 @@ extension EntryMachine {
         return .queue(history.refusals == 1 ? .place : .retry(after: .zero))
     }
 
-    private mutating func end(
+    mutating func end(
         _ failure: Failure, _ history: History, _ journey: Journey
     ) -> EntryAction {
         let (failure, history) = memorable(failure, history)
@@ -71,16 +71,16 @@ extension EntryMachine {
         if failure.reason.isExclusion {
             return finish(.excluded(message: failure.message, reason: failure.reason))
         }
-        return finish(.failed(EntryEnd.Failed(failure: failure, blame: .origin)))
+        return finish(.failed(EntryEnd.Failed(failure: failure, blame: .ofRequest(failure))))
     }
 
     /// Returns the failure to report for all URLs of the line, and makes its URL the one in use. A
     /// failure that may have been temporary is preferred: it must not blacklist the others, and
-    /// belongs to an outage of its own host.
-    mutating func memorable(
+    /// belongs to an outage of its own host. A local failure hides none of another cause.
+    private mutating func memorable(
         _ failure: Failure, _ history: History
     ) -> (failure: Failure, history: History) {
-        guard let earlier = history.temporary,
+        guard let earlier = history.temporary, !failure.reason.isLocal,
             !EntryMachine.isTemporary(failure, httpStatus: history.httpStatus)
         else { return (failure, history) }
         entry.alternative = earlier.alternative

@@ -46,6 +46,19 @@ import Testing
         #expect(ask(&machine) == "http://i/2")
     }
 
+    /// No other URL would help, and the failure of an earlier one does not hide the cause.
+    @Test(arguments: FailureReason.allCases)
+    func localFailuresLeadToNoOtherURL(reason: FailureReason) {
+        var machine = EntryMachine.asking(extras: AlternativeTests.others)
+        #expect(machine.responded(Sample.response(500)).word == "retry")
+        #expect(ask(&machine) == "http://i/2")
+        let action = machine.transferFailed(
+            Sample.transferFailure(reason), leaving: nil, cost: Sample.cost, in: Sample.context())
+        let isLast = reason.isLocal || reason.isExclusion
+        #expect((action.word == "retry") == !isLast)
+        if reason.isLocal { #expect(action.end?.reason == reason) }
+    }
+
     @Test func runsThatStopRequestNoOther() {
         var machine = EntryMachine.asking(extras: AlternativeTests.others)
         let action = machine.responded(Sample.response(404), in: Sample.context(.stopping))

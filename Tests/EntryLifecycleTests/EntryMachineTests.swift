@@ -404,6 +404,37 @@ import Testing
         #expect(machine.result(end).message == "full; the copy of 1970-01-01T00:16:40Z stays")
     }
 
+    /// The blame for a transfer, for a body, and for one variant of a body.
+    @Test(arguments: FailureReason.allCases)
+    func onlyLocalReasonsBlameNoOrigin(reason: FailureReason) throws {
+        let failure = Failure(reason, "broke")
+        let isLocal = reason == .disk || reason == .internal
+        #expect(reason.isLocal == isLocal)
+        var machine = EntryMachine.asking()
+        let transfer = machine.transferFailed(
+            Sample.transferFailure(reason), leaving: nil, cost: Sample.cost, in: Sample.context())
+        machine = .processing()
+        let body = machine.processed(.failed(failure))
+        machine = .processing()
+        let variant = machine.processed(
+            .made([.made(Sample.image(3)), .failed(failure)], source: Sample.source))
+        guard case .write(let change) = variant else {
+            Issue.record("\(variant)")
+            return
+        }
+        // The failure of an earlier run stays in any case.
+        #expect(change.isIncomplete)
+        for end in [transfer.end, body.end, machine.committed().end] {
+            switch try #require(end) {
+            case .failed(let failed):
+                #expect(failed.blame == (isLocal ? .local : .origin))
+                #expect((failed.memory(httpStatus: 404) == .none) == isLocal)
+            case .excluded: #expect(reason.isExclusion)
+            case .stored, .requested, .cancelled: Issue.record("\(String(describing: end))")
+            }
+        }
+    }
+
     /// The other variants are stored.
     @Test func aFailedVariantFailsTheEntry() throws {
         var machine = EntryMachine.processing()

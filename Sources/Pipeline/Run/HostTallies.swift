@@ -75,8 +75,7 @@ struct HostTallies {
     mutating func noteFailure(
         _ reason: FailureReason, httpStatus: Int?, at host: String, at now: Instant
     ) {
-        // These are this machine's own.
-        guard reason != .disk, reason != .internal else { return }
+        guard !reason.isLocal else { return }
         update(host, since: now) {
             $0.failures.note(HostFailures.Cause(reason, httpStatus: httpStatus))
         }

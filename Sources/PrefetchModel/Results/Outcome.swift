@@ -88,6 +88,10 @@ package enum FailureReason: String, CaseIterable, Sendable {
         }
     }
 
+    /// Whether the program or this machine is at fault, so that the failure says nothing about the
+    /// origin.
+    package var isLocal: Bool { self == .disk || self == .internal }
+
     /// The position in `allCases`.
     package var index: Int { FailureReason.indices[self] ?? 0 }
 
