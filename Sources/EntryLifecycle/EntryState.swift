@@ -1,7 +1,7 @@
 package import PrefetchModel
 
 /// The state of an entry in the cache, and so the work that it needs.
-package enum EntryState: Hashable, Sendable {
+package enum EntryState: Hashable, BitwiseCopyable, Sendable {
     /// The line is invalid; nothing was looked up.
     case invalid
     /// No work is left.
@@ -24,7 +24,7 @@ package enum EntryState: Hashable, Sendable {
     case blacklisted(Int)
 
     /// The reason that a stored copy is requested.
-    package enum Staleness: Hashable, Sendable {
+    package enum Staleness: Hashable, BitwiseCopyable, Sendable {
         /// By its lifetime, or by the rules of the run.
         case expired(at: Timestamp)
         /// It was made from another source than the entry names.

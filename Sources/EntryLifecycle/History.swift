@@ -2,7 +2,7 @@ package import PrefetchModel
 
 /// The past of an entry that has had a turn.
 package struct History: Sendable {
-    package enum Beginning: Hashable, Sendable {
+    package enum Beginning: Hashable, BitwiseCopyable, Sendable {
         case noTurn
         /// `position`: the place of its first turn among the run's starts, from 1.
         case turn(position: Int)
@@ -17,29 +17,29 @@ package struct History: Sendable {
         case failure(status: Int?, curlCode: Int?)
     }
 
-    package internal(set) var beginning = Beginning.noTurn
+    package var beginning = Beginning.noTurn
     /// Attempts so far, each from the listed URL on.
-    package internal(set) var attempts = 0
+    package var attempts = 0
     /// Attempts at earlier URLs of its line.
-    package internal(set) var attemptsAtOthers = 0
+    package var attemptsAtOthers = 0
     /// Requests for the rest of a body without a response.
-    package internal(set) var unansweredRanges = 0
+    package var unansweredRanges = 0
     /// Refusals of its host for the pace, which are no attempts.
-    package internal(set) var refusals = 0
+    package var refusals = 0
     /// The failure of an earlier URL that may have been temporary; nil without one.
-    package internal(set) var temporary: EarlierFailure?
-    package internal(set) var stages = StageDurations()
-    package internal(set) var bytesReceived = 0
-    package internal(set) var lastResult = LastResult.none
-    package internal(set) var connection: ResponseConnection?
+    package var temporary: EarlierFailure?
+    package var stages = StageDurations()
+    package var bytesReceived = 0
+    package var lastResult = LastResult.none
+    package var connection: ResponseConnection?
     /// Reports of caches on the last response's way; nil for none. Not kept in files.
-    package internal(set) var cacheStatus: CacheStatus?
+    package var cacheStatus: CacheStatus?
 
     /// The failure of one of several URLs.
     package struct EarlierFailure: Hashable, Sendable {
-        package let failure: Failure
-        package let alternative: Int
-        package let lastResult: LastResult
+        package var failure: Failure
+        package var alternative: Int
+        package var lastResult: LastResult
 
         package init(failure: Failure, alternative: Int, lastResult: LastResult) {
             self.failure = failure
@@ -49,25 +49,6 @@ package struct History: Sendable {
     }
 
     package init() {}
-
-    package init(
-        beginning: Beginning, attempts: Int, attemptsAtOthers: Int, temporary: EarlierFailure?,
-        unansweredRanges: Int,
-        refusals: Int,
-        stages: StageDurations, bytesReceived: Int, lastResult: LastResult,
-        connection: ResponseConnection?
-    ) {
-        self.beginning = beginning
-        self.attempts = attempts
-        self.attemptsAtOthers = attemptsAtOthers
-        self.temporary = temporary
-        self.unansweredRanges = unansweredRanges
-        self.refusals = refusals
-        self.stages = stages
-        self.bytesReceived = bytesReceived
-        self.lastResult = lastResult
-        self.connection = connection
-    }
 
     package var hadTurn: Bool { beginning != .noTurn }
 

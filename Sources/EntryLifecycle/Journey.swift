@@ -11,31 +11,22 @@ package struct Journey: Sendable {
     }
 
     /// The findings of the look-up: done once, and again after the entry has waited in a file.
-    package enum Lookup: Sendable {
+    enum Lookup: Sendable {
         case due
         /// Boxed: this is most of a journey, which is copied at every step.
         indirect case done(Findings)
     }
 
-    package internal(set) var route: Route
-    package internal(set) var turn: Turn
-    package internal(set) var lookup: Lookup
+    package var route: Route
+    package var turn = Turn.firstAttempt
+    var lookup = Lookup.due
     /// False when a remembered redirect has turned out to be wrong.
-    package internal(set) var usesMemory: Bool
+    package var usesMemory = true
     /// False when the stored copy has turned out to be unusable: requests are unconditional.
-    package internal(set) var usesConditions: Bool
+    package var usesConditions = true
 
     package init(from url: RequestURL) {
-        self.init(
-            route: Route(from: url), turn: .firstAttempt, usesMemory: true, usesConditions: true)
-    }
-
-    package init(route: Route, turn: Turn, usesMemory: Bool, usesConditions: Bool) {
-        self.route = route
-        self.turn = turn
-        lookup = .due
-        self.usesMemory = usesMemory
-        self.usesConditions = usesConditions
+        route = Route(from: url)
     }
 
     var findings: Findings {

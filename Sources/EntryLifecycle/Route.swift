@@ -3,50 +3,33 @@ package import PrefetchModel
 /// The path of one attempt through redirects, from the listed URL on.
 package struct Route: Sendable {
     /// The URL of the present transfer; changes with each redirect.
-    package internal(set) var target: RequestURL
+    package var target: RequestURL
     /// The target of the permanent redirects (301, 308) before any other kind; nil without any.
-    package internal(set) var permanentTarget: RequestURL?
-    package internal(set) var isPermanentSoFar: Bool
+    package var permanentTarget: RequestURL?
+    package var isPermanentSoFar = true
     /// Whether the first transfer used the target of a remembered permanent redirect.
-    package internal(set) var followsMemory: Bool
+    package var followsMemory = false
     /// The addresses that the present transfer may use; nil for the rule of listed URLs.
-    package internal(set) var addressRule: AddressRule?
+    package var addressRule: AddressRule?
     /// The requests so far, including the present one, to detect loops: a URL without credentials
     /// and ``cookies``. As hashes: a host of long names may have redirected a million waiting
     /// entries.
-    package internal(set) var visited: [Int]
+    package var visited: [Int] = []
     /// The kept cookies that redirects have set: a hash of each value, by a hash of its origin and
     /// name.
-    package internal(set) var cookies: [Int: Int]
+    package var cookies: [Int: Int] = [:]
     /// Whether a redirect has set a cookie, kept or not.
-    package internal(set) var setsCookies: Bool
+    package var setsCookies = false
     /// Redirects followed since the listed URL was requested.
-    package internal(set) var redirects: Int
+    package var redirects = 0
 
     /// libcurl takes no more cookies from a response.
     private static let mostCookies = 50
 
     /// `addressRule` is for the first transfer; nil for the rule of listed URLs.
     package init(from url: RequestURL, addressRule: AddressRule? = nil) {
-        self.init(
-            target: url, permanentTarget: nil, isPermanentSoFar: true, followsMemory: false,
-            addressRule: addressRule, visited: [], cookies: [:], setsCookies: false, redirects: 0)
-    }
-
-    package init(
-        target: RequestURL, permanentTarget: RequestURL?, isPermanentSoFar: Bool,
-        followsMemory: Bool, addressRule: AddressRule?, visited: [Int], cookies: [Int: Int],
-        setsCookies: Bool, redirects: Int
-    ) {
-        self.target = target
-        self.permanentTarget = permanentTarget
-        self.isPermanentSoFar = isPermanentSoFar
-        self.followsMemory = followsMemory
+        target = url
         self.addressRule = addressRule
-        self.visited = visited
-        self.cookies = cookies
-        self.setsCookies = setsCookies
-        self.redirects = redirects
     }
 
     /// Whether a redirect led to another origin than the listed one, which the user's fields and

@@ -24,14 +24,14 @@ package final class EntryStore: QueueSpilling {
     /// still have one place. They stay in memory until they have an outcome.
     private var raised: Set<Int> = []
 
-    private var laterLines: LaterLines
+    private(set) var laterLines: LaterLines
 
     /// The limits of ``bytes`` for one more entry in memory: a new one, a returning one, and a
     /// sleeping one. Each has some room that the earlier ones leave.
     private static let (maximumBytes, maximumBytesReturning, maximumBytesSleeping) =
         (32 << 20, 40 << 20, 48 << 20)
-    /// The size of the link in front of the entry's payload: offset and position of the successor.
-    private static let linkBytes = 2 * 8
+    /// The size of the link in front of the entry's payload.
+    private static let linkBytes = MemoryLayout<SpillLink>.size
 
     /// An entry in memory.
     private struct Held {
@@ -132,8 +132,6 @@ package final class EntryStore: QueueSpilling {
             line, of: identifier, manifest: positions.index(of: line.manifest), in: openFile)
     }
 
-    package var duplicatesInMemory: Int { laterLines.countInMemory }
-
     /// Removes the later lines of an ended entry: those in memory in their order, then the others
     /// from the last one on.
     ///
@@ -184,8 +182,7 @@ package final class EntryStore: QueueSpilling {
         _ identifier: Int, position: Int, next: SpillLink, behind last: SpillPlace?
     ) throws -> SpillLink {
         var record = SpillWriter(reservingCapacity: 160)
-        record.put(next.place?.offset ?? -1)
-        record.put(next.position)
+        record.put(next)
         var payload = SpillWriter(reservingCapacity: 128)
         // An entry with two places stays in memory: only the place is spilled.
         let isPlace = isRaised(identifier)
@@ -203,12 +200,12 @@ package final class EntryStore: QueueSpilling {
         record.put(payload: payload)
         let file = try openFile()
         let offset = try file.append(record.bytes)
+        let link = SpillLink(place: SpillPlace(offset: offset), position: position)
         if let last {
-            var link = SpillWriter(reservingCapacity: 16)
-            link.put(offset)
-            link.put(position)
+            var change = SpillWriter(reservingCapacity: EntryStore.linkBytes)
+            change.put(link)
             do {
-                try file.change(link.bytes, at: last.offset)
+                try file.change(change.bytes, at: last.offset)
             } catch {
                 // The record is unreachable.
                 file.forget(record.bytes.count, at: offset)
@@ -218,25 +215,22 @@ package final class EntryStore: QueueSpilling {
         if !isPlace, let entry = entries.removeValue(forKey: identifier) {
             bytes -= entry.countedBytes
         }
-        return SpillLink(place: SpillPlace(offset: offset), position: position)
+        return link
     }
 
     package func load(_ place: SpillPlace) throws -> (entry: Int, next: SpillLink) {
         let file = try openFile()
         var head = SpillReader(try file.read(EntryStore.linkBytes, at: place.offset))
-        let offset = head.number()
-        let link = SpillLink(
-            place: offset < 0 ? nil : SpillPlace(offset: offset), position: head.number())
         let payload = try file.payload(at: place.offset + EntryStore.linkBytes)
         var reader = SpillReader(payload)
-        let number = reader.number()
+        let number = reader.value(Int.self)
         if number >= 0 {
             let entry = reader.entry(manifests: positions.manifests, epoch: epoch)
             add(EntryMachine(entry, rest: reader.rest(of: entry)), as: number)
         }
         file.forget(
             EntryStore.linkBytes + SpillFile.payloadHeadBytes + payload.count, at: place.offset)
-        return (number >= 0 ? number : ~number, link)
+        return (number >= 0 ? number : ~number, head.value())
     }
 
     private func openFile() throws -> SpillFile {

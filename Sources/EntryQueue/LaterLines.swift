@@ -19,7 +19,8 @@ struct LaterLines {
     /// Adds a line of an entry. `manifest` is its number, and `file` is for a line without room in
     /// memory.
     mutating func add(
-        _ line: Entry.Duplicate, of identifier: Int, manifest: Int, in file: () throws -> SpillFile
+        _ line: Entry.Duplicate, of identifier: Int, manifest: @autoclosure () -> Int,
+        in file: () throws -> SpillFile
     ) throws {
         let count = line.textBytes
         if countInMemory < capacity, bytes + count <= LaterLines.maximumBytes {
@@ -29,14 +30,11 @@ struct LaterLines {
             return
         }
         var payload = SpillWriter(reservingCapacity: count + 32)
-        payload.put(Int(offsets[identifier]))
-        payload.put(line.line)
-        payload.put(manifest)
+        payload.put((offsets[identifier], line.line, manifest(), line.variantSet))
+        payload.put((line.addsVariants, line.isFresh))
         payload.put(line.url)
-        payload.put(Int(line.variantSet))
-        payload.put(line.addsVariants ? 1 : 0)
-        payload.put(line.isFresh ? 1 : 0)
-        payload.put(line.columns)
+        var columns = line.columns
+        payload.code(&columns)
         var record = SpillWriter(reservingCapacity: payload.bytes.count + 16)
         record.put(payload: payload)
         offsets[identifier] = UInt64(try file().append(record.bytes)) + 1
@@ -58,12 +56,15 @@ struct LaterLines {
         let (file, offset) = (try file(), Int(offsets[identifier]) - 1)
         let payload = try file.payload(at: offset)
         var reader = SpillReader(payload)
-        offsets[identifier] = UInt64(reader.number())
+        let (next, line, manifest, variantSet): (UInt64, Int, Int, UInt32) = reader.value()
+        let (addsVariants, isFresh): (Bool, Bool) = reader.value()
+        let url = reader.text()
+        var columns: [UInt8]?
+        reader.code(&columns)
+        offsets[identifier] = next
         file.forget(SpillFile.payloadHeadBytes + payload.count, at: offset)
-        let line = reader.number()
         return Entry.Duplicate(
-            manifest: manifests[reader.number()], line: line, url: reader.text(),
-            variantSet: UInt32(reader.number()), addsVariants: reader.number() == 1,
-            isFresh: reader.number() == 1, columns: reader.optionalBlob())
+            manifest: manifests[manifest], line: line, url: url, variantSet: variantSet,
+            addsVariants: addsVariants, isFresh: isFresh, columns: columns)
     }
 }

@@ -2,27 +2,26 @@ import CZlib
 import EntryLifecycle
 import PrefetchModel
 
-/// Encodes values into a record of ``SpillFile``: numbers in 8 bytes, little-endian, texts and
-/// blobs after their length. Only the writing process reads it.
-struct SpillWriter {
+/// Writes or reads a record of ``SpillFile``. The description of a type, one `code` for both ways,
+/// leaves a value as it is when it is written, and replaces it when it is read.
+///
+/// Only the writing process reads a record, so plain values have their layout in memory. Texts and
+/// arrays follow their length.
+protocol SpillCoding {
+    mutating func code<Value: BitwiseCopyable>(_ value: inout Value)
+    mutating func code<Element: BitwiseCopyable>(_ elements: inout [Element])
+    mutating func code(_ text: inout String)
+}
+
+struct SpillWriter: SpillCoding {
     private(set) var bytes: [UInt8] = []
 
     init(reservingCapacity count: Int) {
         bytes.reserveCapacity(count)
     }
 
-    mutating func put(_ number: Int) {
-        withUnsafeBytes(of: number.littleEndian) { bytes += $0 }
-    }
-
-    mutating func put(_ first: Int, _ second: Int) {
-        put(first)
-        put(second)
-    }
-
-    mutating func put(_ blob: [UInt8]) {
-        put(blob.count)
-        bytes += blob
+    mutating func put(_ value: some BitwiseCopyable) {
+        withUnsafeBytes(of: value) { bytes += $0 }
     }
 
     mutating func put(_ text: String) {
@@ -32,8 +31,54 @@ struct SpillWriter {
 
     /// Appends the content of another writer, after its length and a checksum.
     mutating func put(payload: SpillWriter) {
-        put(payload.bytes.count, payload.bytes.spillChecksum)
+        put((payload.bytes.count, payload.bytes.spillChecksum))
         bytes += payload.bytes
+    }
+
+    mutating func code<Value: BitwiseCopyable>(_ value: inout Value) { put(value) }
+    mutating func code(_ text: inout String) { put(text) }
+
+    mutating func code<Element: BitwiseCopyable>(_ elements: inout [Element]) {
+        put(elements.count)
+        elements.withUnsafeBytes { bytes += $0 }
+    }
+}
+
+/// Decodes the values of a record in the order in which they were written. Payloads have a
+/// checksum, so their content is trusted.
+struct SpillReader: SpillCoding {
+    private let bytes: [UInt8]
+    private var position = 0
+
+    init(_ bytes: [UInt8]) {
+        self.bytes = bytes
+    }
+
+    mutating func value<Value: BitwiseCopyable>(_: Value.Type = Value.self) -> Value {
+        defer { position += MemoryLayout<Value>.size }
+        return bytes.withUnsafeBytes {
+            $0.loadUnaligned(fromByteOffset: position, as: Value.self)
+        }
+    }
+
+    mutating func text() -> String {
+        let count = value(Int.self)
+        defer { position += count }
+        return String(decoding: bytes[position..<(position + count)], as: UTF8.self)
+    }
+
+    mutating func code<Value: BitwiseCopyable>(_ value: inout Value) { value = self.value() }
+    mutating func code(_ text: inout String) { text = self.text() }
+
+    mutating func code<Element: BitwiseCopyable>(_ elements: inout [Element]) {
+        let count = value(Int.self)
+        let size = count * MemoryLayout<Element>.stride
+        elements = [Element](unsafeUninitializedCapacity: count) { buffer, initialized in
+            UnsafeMutableRawBufferPointer(buffer).copyBytes(
+                from: bytes[position..<(position + size)])
+            initialized = count
+        }
+        position += size
     }
 }
 
@@ -47,7 +92,7 @@ extension SpillFile {
     ///   entry.
     func payload(at offset: Int) throws -> [UInt8] {
         var head = SpillReader(try read(SpillFile.payloadHeadBytes, at: offset))
-        let (count, checksum) = (head.number(), head.number())
+        let (count, checksum): (Int, Int) = head.value()
         // No payload is empty, and the checksum of nothing is 0, which a disk returns for lost
         // blocks.
         guard count > 0 else { throw damage() }
@@ -63,358 +108,194 @@ extension [UInt8] {
     }
 }
 
-/// Decodes the values of a record in the order in which they were written. Payloads have a
-/// checksum, so their content is trusted.
-struct SpillReader {
-    private let bytes: [UInt8]
-    private var position = 0
-
-    init(_ bytes: [UInt8]) {
-        self.bytes = bytes
-    }
-
-    mutating func number() -> Int {
-        defer { position += 8 }
-        return bytes.withUnsafeBytes {
-            Int(littleEndian: $0.loadUnaligned(fromByteOffset: position, as: Int.self))
-        }
-    }
-
-    mutating func blob() -> [UInt8] {
-        let count = number()
-        defer { position += count }
-        return Array(bytes[position..<(position + count)])
-    }
-
-    mutating func text() -> String {
-        let count = number()
-        defer { position += count }
-        return String(decoding: bytes[position..<(position + count)], as: UTF8.self)
-    }
-}
+// MARK: Entries
 
 extension SpillWriter {
-    mutating func put(_ number: Int?) {
-        put(number == nil ? 0 : 1)
-        if let number { put(number) }
-    }
-
-    mutating func put(_ blob: [UInt8]?) {
-        put(blob == nil ? 0 : 1)
-        if let blob { put(blob) }
-    }
-
-    mutating func put(_ text: String?) {
-        put(text == nil ? 0 : 1)
-        if let text { put(text) }
-    }
-
-    mutating func put(_ duration: Duration?) {
-        put(duration == nil ? 0 : 1)
-        guard let (seconds, attoseconds) = duration?.components else { return }
-        put(Int(seconds), Int(attoseconds))
-    }
-
     mutating func put(_ entry: Entry, manifest: Int, epoch: ContinuousClock.Instant) {
-        put(manifest)
-        put(entry.line)
-        put(Int(entry.priority.value))
-        let (seconds, attoseconds) = (entry.queuedAt - epoch).components
-        put(Int(seconds * 1_000_000_000 + attoseconds / 1_000_000_000))
-        put(entry.state)
-        put(entry.resource.map { Int($0) })
+        put((manifest, entry.line, entry.priority, entry.queuedAt - epoch, entry.state))
+        put((entry.resource, entry.variantSet, entry.alternative, entry.failedBefore))
         put(entry.listedURL.text)
-        put(entry.alternative)
-        put(entry.key == entry.listedURL.text ? 0 : 1)
-        if entry.key != entry.listedURL.text { put(entry.key) }
-        put(entry.extras)
-        put(Int(entry.variantSet))
-        put(entry.failedBefore ? 1 : 0)
-    }
-
-    private mutating func put(_ state: EntryState) {
-        switch state {
-        case .missing: put(0, 0)
-        case .stale(.expired(let expiresAt)): put(1, Int(expiresAt.milliseconds))
-        case .stale(.otherSource): put(2, 0)
-        case .stale(.incomplete(let position)): put(3, Int(position))
-        case .stale(.original): put(4, 0)
-        case .derivable(let expiresAt): put(5, Int(expiresAt.milliseconds))
-        case .seeded(let expiresAt): put(6, Int(expiresAt.milliseconds))
-        case .unannotated(let expiresAt): put(7, Int(expiresAt.milliseconds))
-        case .extended: put(8, 0)
-        case .invalid, .fresh, .blacklisted: preconditionFailure("such an entry does not wait")
-        }
+        var (key, extras) = (entry.key == entry.listedURL.text ? nil : entry.key, entry.extras)
+        code(&key)
+        code(&extras)
     }
 
     /// The stored copy is looked up again when the entry starts.
     mutating func put(_ rest: EntryMachine.Rest) {
-        switch rest {
-        case .waiting:
-            put(0)
-        case .queued(let history, let journey):
-            put(1)
-            put(history)
-            put(journey)
-        }
-    }
-
-    private mutating func put(_ history: History) {
-        switch history.beginning {
-        case .noTurn: put(0)
-        case .turn(let position): put(position)
-        }
-        put(history.attempts, history.attemptsAtOthers)
-        put(history.temporary == nil ? 0 : 1)
-        if let temporary = history.temporary {
-            put(temporary.failure.reason.index, temporary.alternative)
-            put(temporary.failure.message)
-            put(temporary.lastResult)
-        }
-        put(history.unansweredRanges)
-        put(history.refusals)
-        put(history.stages.queue)
-        put(history.stages.transfer)
-        put(history.stages.decode)
-        put(history.stages.encode)
-        put(history.bytesReceived)
-        put(history.lastResult)
-        put(history.connection)
-    }
-
-    private mutating func put(_ result: History.LastResult) {
-        switch result {
-        case .none:
-            put(0)
-        case .response(let status, let contentType):
-            put(1, status)
-            put(contentType)
-        case .failure(let status, let curlCode):
-            put(2)
-            put(status)
-            put(curlCode)
-        }
-    }
-
-    private mutating func put(_ connection: ResponseConnection?) {
-        guard let connection else { return put(0) }
-        put(1, HTTPVersion.allCases.firstIndex(of: connection.version) ?? 0)
-        put(connection.isReused ? 1 : 0)
-        put(connection.timeToFirstByte)
-        put(connection.address)
-        put(connection.setup == nil ? 0 : 1)
-        if let setup = connection.setup {
-            put(setup.nameLookup)
-            put(setup.connecting)
-            put(setup.handshake)
-        }
-    }
-
-    private mutating func put(_ journey: Journey) {
-        put(journey.route)
-        switch journey.turn {
-        case .firstAttempt: put(0)
-        case .sameAttempt: put(1)
-        case .retry(let failure):
-            put(2, failure.reason.index)
-            put(failure.message)
-        }
-        put(journey.usesMemory ? 1 : 0)
-        put(journey.usesConditions ? 1 : 0)
-    }
-
-    private mutating func put(_ route: Route) {
-        put(route.target.text)
-        put(route.permanentTarget?.text)
-        put(route.isPermanentSoFar ? 1 : 0)
-        put(route.followsMemory ? 1 : 0)
-        switch route.addressRule {
-        case nil: put(0)
-        case .publicOnly: put(1)
-        case .redirectedFromPublic: put(2)
-        case .listed(allowsLinkLocal: let allows): put(allows ? 4 : 3)
-        }
-        put(route.visited.count)
-        for hash in route.visited { put(hash) }
-        put(route.cookies.count)
-        for (name, value) in route.cookies { put(name, value) }
-        put(route.setsCookies ? 1 : 0)
-        put(route.redirects)
-    }
-
-    /// Without the fields about variants, which a waiting entry has as a number.
-    mutating func put(_ extras: EntryExtras?) {
-        guard let extras else { return put(0) }
-        put(1)
-        put(extras.timeToLive)
-        put(extras.attributes.count)
-        for attribute in extras.attributes {
-            put(attribute.name)
-            put(attribute.value)
-        }
-        put(extras.headers.count)
-        for field in extras.headers {
-            put(field.name)
-            put(field.value)
-        }
-        put(extras.alternatives.count)
-        for url in extras.alternatives { put(url.text) }
-        put(extras.sourceDigest?.bytes)
-        put(extras.columns)
+        guard case .queued(var history, var journey) = rest else { return put(false) }
+        put(true)
+        code(&history)
+        code(&journey)
     }
 }
 
 extension SpillReader {
-    mutating func optionalNumber() -> Int? { number() == 0 ? nil : number() }
-    mutating func optionalText() -> String? { number() == 0 ? nil : text() }
-    mutating func optionalBlob() -> [UInt8]? { number() == 0 ? nil : blob() }
-
-    mutating func optionalDuration() -> Duration? {
-        guard number() == 1 else { return nil }
-        return Duration(
-            secondsComponent: Int64(number()), attosecondsComponent: Int64(number()))
-    }
-
     mutating func entry(manifests: [String], epoch: ContinuousClock.Instant) -> Entry {
-        let manifest = manifests[number()]
-        let line = number()
-        let priority = Priority(number()) ?? .normal
-        let queuedAt = epoch + .nanoseconds(number())
-        let state = state()
-        let resource = optionalNumber().map { Int64($0) }
+        let (manifest, line, priority, waiting, state): (Int, Int, Priority, Duration, EntryState) =
+            value()
+        let (resource, variantSet, alternative, failedBefore): (Int64?, UInt32, Int, Bool) = value()
         let url = RequestURL(normalized: text())
-        let alternative = number()
-        let key = number() == 0 ? url.text : text()
+        var (key, extras) = (String?.none, EntryExtras?.none)
+        code(&key)
+        code(&extras)
         var entry = Entry(
-            manifest: manifest, line: line, url: url, key: key, priority: priority,
-            state: state, resource: resource, extras: extras(), variantSet: UInt32(number()),
-            alternative: alternative,
-            queuedAt: queuedAt)
-        entry.failedBefore = number() == 1
+            manifest: manifests[manifest], line: line, url: url, key: key ?? url.text,
+            priority: priority, state: state, resource: resource, extras: extras,
+            variantSet: variantSet, alternative: alternative, queuedAt: epoch + waiting)
+        entry.failedBefore = failedBefore
         return entry
     }
 
-    private mutating func state() -> EntryState {
-        let (kind, value) = (number(), Int64(number()))
-        let time = Timestamp(milliseconds: value)
-        return switch kind {
-        case 1: .stale(.expired(at: time))
-        case 2: .stale(.otherSource)
-        case 3: .stale(.incomplete(position: Int32(value)))
-        case 4: .stale(.original)
-        case 5: .derivable(expiresAt: time)
-        case 6: .seeded(expiresAt: time)
-        case 7: .unannotated(expiresAt: time)
-        case 8: .extended
-        default: .missing
-        }
-    }
-
     mutating func rest(of entry: Entry) -> EntryMachine.Rest {
-        guard number() == 1 else { return .waiting }
-        let history = history()
-        return .queued(history, journey())
+        guard value() else { return .waiting }
+        var (history, journey) = (History(), Journey(from: entry.url))
+        code(&history)
+        code(&journey)
+        return .queued(history, journey)
+    }
+}
+
+/// A ``History/LastResult`` without its text.
+private enum PlainResult {
+    case none
+    case response(Int)
+    case failure(Int?, curlCode: Int?)
+}
+
+extension SpillCoding {
+    mutating func code(_ text: inout String?) { code(&text, from: "") { $0.code(&$1) } }
+    mutating func code(_ bytes: inout [UInt8]?) { code(&bytes, from: []) { $0.code(&$1) } }
+
+    /// Codes an optional value; `start` is a value to read into.
+    private mutating func code<Value>(
+        _ value: inout Value?, from start: @autoclosure () -> Value,
+        _ code: (inout Self, inout Value) -> Void
+    ) {
+        var isThere = value != nil
+        self.code(&isThere)
+        guard isThere else { return value = nil }
+        var some = value ?? start()
+        code(&self, &some)
+        value = some
     }
 
-    private mutating func history() -> History {
-        let position = number()
-        let (attempts, attemptsAtOthers) = (number(), number())
-        let temporary = number() == 1 ? earlierFailure() : nil
-        let unansweredRanges = number()
-        let refusals = number()
-        let stages = StageDurations(
-            queue: optionalDuration(), transfer: optionalDuration(), decode: optionalDuration(),
-            encode: optionalDuration())
-        let bytesReceived = number()
-        let lastResult = lastResult()
-        return History(
-            beginning: position == 0 ? .noTurn : .turn(position: position), attempts: attempts,
-            attemptsAtOthers: attemptsAtOthers, temporary: temporary,
-            unansweredRanges: unansweredRanges,
-            refusals: refusals, stages: stages,
-            bytesReceived: bytesReceived, lastResult: lastResult, connection: connection())
+    /// Codes an array; `start` is an element to read into.
+    private mutating func code<Element>(
+        _ elements: inout [Element], from start: Element,
+        _ code: (inout Self, inout Element) -> Void
+    ) {
+        var count = elements.count
+        self.code(&count)
+        if elements.count != count { elements = [Element](repeating: start, count: count) }
+        for index in elements.indices { code(&self, &elements[index]) }
     }
 
-    private mutating func earlierFailure() -> History.EarlierFailure {
-        let (reason, alternative) = (FailureReason.allCases[number()], number())
-        return History.EarlierFailure(
-            failure: Failure(reason, text()), alternative: alternative, lastResult: lastResult())
-    }
-
-    private mutating func lastResult() -> History.LastResult {
-        switch number() {
-        case 1: .response(status: number(), contentType: optionalText())
-        case 2: .failure(status: optionalNumber(), curlCode: optionalNumber())
-        default: .none
+    mutating func code(_ history: inout History) {
+        code(&history.beginning)
+        code(&history.attempts)
+        code(&history.attemptsAtOthers)
+        let start = History.EarlierFailure(
+            failure: Failure(.internal, ""), alternative: 0, lastResult: .none)
+        code(&history.temporary, from: start) { coder, earlier in
+            coder.code(&earlier.failure)
+            coder.code(&earlier.alternative)
+            coder.code(&earlier.lastResult)
+        }
+        code(&history.unansweredRanges)
+        code(&history.refusals)
+        code(&history.stages)
+        code(&history.bytesReceived)
+        code(&history.lastResult)
+        let connection = ResponseConnection(
+            version: .http1_1, isReused: false, timeToFirstByte: .zero)
+        code(&history.connection, from: connection) { coder, connection in
+            coder.code(&connection.version)
+            coder.code(&connection.isReused)
+            coder.code(&connection.timeToFirstByte)
+            coder.code(&connection.address)
+            coder.code(&connection.setup)
         }
     }
 
-    private mutating func connection() -> ResponseConnection? {
-        guard number() == 1 else { return nil }
-        return ResponseConnection(
-            version: HTTPVersion.allCases[number()], isReused: number() == 1,
-            timeToFirstByte: optionalDuration() ?? .zero, address: text(), setup: setup())
-    }
-
-    private mutating func setup() -> ResponseConnection.Setup? {
-        guard number() == 1 else { return nil }
-        return ResponseConnection.Setup(
-            nameLookup: optionalDuration() ?? .zero, connecting: optionalDuration() ?? .zero,
-            handshake: optionalDuration())
-    }
-
-    private mutating func journey() -> Journey {
-        let route = route()
-        let turn: Journey.Turn
-        switch number() {
-        case 0: turn = .firstAttempt
-        case 2:
-            let reason = FailureReason.allCases[number()]
-            turn = .retry(after: Failure(reason, text()))
-        default: turn = .sameAttempt
+    private mutating func code(_ result: inout History.LastResult) {
+        var (kind, contentType) = (PlainResult.none, String?.none)
+        switch result {
+        case .none: break
+        case .response(let status, let type): (kind, contentType) = (.response(status), type)
+        case .failure(let status, let code): kind = .failure(status, curlCode: code)
         }
-        return Journey(
-            route: route, turn: turn, usesMemory: number() == 1, usesConditions: number() == 1)
+        code(&kind)
+        code(&contentType)
+        switch kind {
+        case .none: result = .none
+        case .response(let status): result = .response(status: status, contentType: contentType)
+        case .failure(let status, let code): result = .failure(status: status, curlCode: code)
+        }
     }
 
-    private mutating func route() -> Route {
-        let target = RequestURL(normalized: text())
-        let permanentTarget = optionalText().map { RequestURL(normalized: $0) }
-        let (isPermanentSoFar, followsMemory) = (number() == 1, number() == 1)
-        let rule: AddressRule? =
-            switch number() {
-            case 1: .publicOnly
-            case 2: .redirectedFromPublic
-            case 3: .listed(allowsLinkLocal: false)
-            case 4: .listed(allowsLinkLocal: true)
-            default: nil
+    private mutating func code(_ failure: inout Failure) {
+        var (reason, message) = (failure.reason, failure.message)
+        code(&reason)
+        code(&message)
+        failure = Failure(reason, message)
+    }
+
+    mutating func code(_ journey: inout Journey) {
+        code(&journey.route)
+        var (isFirst, retried) = (false, Failure?.none)
+        switch journey.turn {
+        case .firstAttempt: isFirst = true
+        case .sameAttempt: break
+        case .retry(let failure): retried = failure
+        }
+        code(&isFirst)
+        code(&retried, from: Failure(.internal, "")) { $0.code(&$1) }
+        journey.turn = retried.map { .retry(after: $0) } ?? (isFirst ? .firstAttempt : .sameAttempt)
+        code(&journey.usesMemory)
+        code(&journey.usesConditions)
+    }
+
+    private mutating func code(_ route: inout Route) {
+        code(&route.target)
+        code(&route.permanentTarget, from: route.target) { $0.code(&$1) }
+        code(&route.isPermanentSoFar)
+        code(&route.followsMemory)
+        code(&route.addressRule)
+        code(&route.visited)
+        var (names, values) = (Array(route.cookies.keys), Array(route.cookies.values))
+        code(&names)
+        code(&values)
+        route.cookies = Dictionary(uniqueKeysWithValues: zip(names, values))
+        code(&route.setsCookies)
+        code(&route.redirects)
+    }
+
+    private mutating func code(_ url: inout RequestURL) {
+        var text = url.text
+        code(&text)
+        url = RequestURL(normalized: text)
+    }
+
+    /// Without the fields about variants, which a waiting entry has as a number.
+    mutating func code(_ extras: inout EntryExtras?) {
+        code(&extras, from: EntryExtras()) { coder, extras in
+            coder.code(&extras.timeToLive)
+            let attribute = EntryAttribute(storedName: "", value: [])
+            coder.code(&extras.attributes, from: attribute) { coder, attribute in
+                var (name, value) = (attribute.name, attribute.value)
+                coder.code(&name)
+                coder.code(&value)
+                attribute = EntryAttribute(storedName: name, value: value)
             }
-        let visited = (0..<number()).map { _ in number() }
-        let cookies = (0..<number()).map { _ in (number(), number()) }
-        return Route(
-            target: target, permanentTarget: permanentTarget, isPermanentSoFar: isPermanentSoFar,
-            followsMemory: followsMemory, addressRule: rule, visited: visited,
-            cookies: Dictionary(uniqueKeysWithValues: cookies), setsCookies: number() == 1,
-            redirects: number())
-    }
-
-    mutating func extras() -> EntryExtras? {
-        guard number() == 1 else { return nil }
-        var extras = EntryExtras()
-        extras.timeToLive = optionalDuration()
-        for _ in 0..<number() {
-            extras.attributes.append(EntryAttribute(storedName: text(), value: blob()))
+            coder.code(&extras.headers, from: HeaderField(name: "", value: "")) { coder, field in
+                var (name, value) = (field.name, field.value)
+                coder.code(&name)
+                coder.code(&value)
+                field = HeaderField(name: name, value: value)
+            }
+            coder.code(&extras.alternatives, from: RequestURL(normalized: "")) { $0.code(&$1) }
+            coder.code(&extras.sourceDigest)
+            coder.code(&extras.columns)
         }
-        for _ in 0..<number() {
-            extras.headers.append(HeaderField(name: text(), value: text()))
-        }
-        for _ in 0..<number() {
-            extras.alternatives.append(RequestURL(normalized: text()))
-        }
-        extras.sourceDigest = optionalBlob().flatMap {
-            $0.withUnsafeBytes { ContentDigest(bytes: $0) }
-        }
-        extras.columns = optionalBlob()
-        return extras
     }
 }

@@ -106,7 +106,7 @@ package struct EntryBatch: Sendable {
 }
 
 /// A start priority in `-100…100`; larger starts first. `high` is 10, `normal` 0 and `low` -10.
-package struct Priority: Hashable, Comparable, Sendable {
+package struct Priority: Hashable, Comparable, BitwiseCopyable, Sendable {
     package let value: Int8
 
     package static let high = Priority(unchecked: 10)

@@ -1,12 +1,12 @@
 /// The SHA-256 of stored or fetched bytes (FIPS 180-4), 32 bytes.
-package struct ContentDigest: Hashable, Sendable {
+package struct ContentDigest: Hashable, BitwiseCopyable, Sendable {
     /// The digest as four big-endian words, the first byte being the most significant of the first.
     private let words: (UInt64, UInt64, UInt64, UInt64)
 
     package static let byteCount = 32
 
     /// A placeholder where only the form of a text is checked.
-    package static let zero = ContentDigest(words: (0, 0, 0, 0))
+    static let zero = ContentDigest(words: (0, 0, 0, 0))
 
     private init(words: (UInt64, UInt64, UInt64, UInt64)) {
         self.words = words

@@ -1,5 +1,5 @@
 /// The addresses that a request may be sent to.
-package enum AddressRule: Hashable, Sendable {
+package enum AddressRule: Hashable, BitwiseCopyable, Sendable {
     /// URLs from the user: all addresses but link-local and metadata addresses, which hold secrets
     /// of the machine and no pictures. Loopback and private networks are allowed, since the user
     /// may run a server there.

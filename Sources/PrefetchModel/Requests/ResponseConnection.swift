@@ -11,7 +11,7 @@ package struct ResponseConnection: Hashable, Sendable {
     package var setup: Setup?
 
     /// The times of a new connection's steps.
-    package struct Setup: Hashable, Sendable {
+    package struct Setup: Hashable, BitwiseCopyable, Sendable {
         package var nameLookup: Duration
         package var connecting: Duration
         /// Nil without TLS.
@@ -37,7 +37,7 @@ package struct ResponseConnection: Hashable, Sendable {
 }
 
 /// A version of HTTP, with its name in reports.
-package enum HTTPVersion: String, CaseIterable, Sendable {
+package enum HTTPVersion: String, CaseIterable, BitwiseCopyable, Sendable {
     case http1_0 = "http/1.0"
     case http1_1 = "http/1.1"
     case http2 = "h2"

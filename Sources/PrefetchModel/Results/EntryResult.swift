@@ -115,7 +115,7 @@ package struct EntryResult: Sendable {
 
 /// The time that an entry spent in each stage; nil for a stage that it did not reach. Queue and
 /// transfer are waiting time, decode and encode processor time.
-package struct StageDurations: Sendable {
+package struct StageDurations: BitwiseCopyable, Sendable {
     package var queue: Duration?
     package var transfer: Duration?
     package var decode: Duration?

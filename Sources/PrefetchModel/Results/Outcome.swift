@@ -40,7 +40,7 @@ package enum Outcome: String, CaseIterable, Sendable {
 }
 
 /// The reason of a failure or exclusion: a fixed set for counting. Details are in the message.
-package enum FailureReason: String, CaseIterable, Sendable {
+package enum FailureReason: String, CaseIterable, BitwiseCopyable, Sendable {
     case invalidEntry = "invalid-entry"
     case unsupportedScheme = "unsupported-scheme"
     case refusedAddress = "refused-address"

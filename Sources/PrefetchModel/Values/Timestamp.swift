@@ -2,7 +2,7 @@
 /// every time in the cache.
 ///
 /// Time-outs and durations never use it; they use a monotonic clock.
-package struct Timestamp: Hashable, Comparable, Sendable {
+package struct Timestamp: Hashable, Comparable, BitwiseCopyable, Sendable {
     package var milliseconds: Int64
 
     package init(milliseconds: Int64) {

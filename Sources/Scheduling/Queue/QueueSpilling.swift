@@ -29,7 +29,7 @@ package protocol QueueSpilling: AnyObject {
 }
 
 /// The location of a spilled entry, opaque to all but the storage that returned it.
-package struct SpillPlace: Hashable, Sendable {
+package struct SpillPlace: Hashable, BitwiseCopyable, Sendable {
     package let offset: Int
 
     package init(offset: Int) {
@@ -38,7 +38,7 @@ package struct SpillPlace: Hashable, Sendable {
 }
 
 /// A link from one spilled entry to its successor.
-package struct SpillLink: Hashable, Sendable {
+package struct SpillLink: Hashable, BitwiseCopyable, Sendable {
     package var place: SpillPlace?
     /// The successor's position in the start order of its queue, known without reading the entry.
     package var position: Int
