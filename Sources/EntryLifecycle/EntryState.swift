@@ -35,12 +35,11 @@ package enum EntryState: Hashable, BitwiseCopyable, Sendable {
         case original
     }
 
-    /// The expiry of a fresh copy, by the rules of the run; nil for others.
+    /// The expiry, by the rules of the run, of a fresh copy with all variants; nil for others.
     package var freshUntil: Timestamp? {
         switch self {
-        case .fresh(let expiresAt), .unannotated(let expiresAt), .derivable(let expiresAt):
-            expiresAt
-        case .invalid, .missing, .stale, .seeded, .extended, .blacklisted: nil
+        case .fresh(let expiresAt), .unannotated(let expiresAt): expiresAt
+        case .invalid, .missing, .stale, .derivable, .seeded, .extended, .blacklisted: nil
         }
     }
 

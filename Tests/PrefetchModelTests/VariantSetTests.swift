@@ -57,9 +57,6 @@ import Testing
         let set = VariantSet(main: recipe)
         #expect(set.count == 1 && set.primary.name == .main && set.main == recipe)
         #expect(try VariantSet([RequestedVariant(name: .main, recipe: recipe)]) == set)
-        var other = try VariantSetTests.set("main", "web")
-        other.setPrimaryRecipe(recipe)
-        #expect(other.main == recipe && other[1].recipe == Recipe(quality: 3))
     }
 
     @Test func rejectsEmptyDuplicateAndLargeSets() throws {

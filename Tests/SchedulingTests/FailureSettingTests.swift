@@ -64,20 +64,6 @@ struct FailureSettingTests {
         #expect(FailureConditions(text: "").hold { _ in "anything" })
     }
 
-    /// Older versions recognised fewer formats.
-    @Test func rowsWithoutOtherFormatsDoNotApply() {
-        for reason in [FailureReason.notAnImage, .unsupportedImage] {
-            let now = conditions(reason, [:])
-            #expect(now.hold(for: reason) { _ in "1" })
-            let older = FailureConditions(
-                text: now.text.replacing(" other-formats=1", with: ""))
-            #expect(older != now && older.hold { _ in "1" })
-            #expect(!older.hold(for: reason) { _ in "1" })
-            #expect(!FailureConditions(text: "").hold(for: reason) { _ in "1" })
-        }
-        #expect(FailureConditions(text: "").hold(for: .corruptImage) { _ in "1" })
-    }
-
     @Test func everySettingIsUsed() {
         #expect(
             Set(FailureReason.allCases.flatMap(FailurePolicy.settings))

@@ -73,11 +73,14 @@ struct Dispatch {
 
     /// Adds a new entry. After an error it still waits in memory.
     mutating func push(_ identifier: Int, _ entry: Entry, at now: Instant) throws {
-        if entry.state.asksOrigin {
+        switch entry.state {
+        case .missing, .stale:
             try scheduler.push(
                 identifier, priority: entry.priority, host: entry.url.origin, at: now)
-        } else {
+        case .derivable, .seeded, .extended:
             try derivations.push(identifier, priority: entry.priority, host: "", at: now)
+        case .invalid, .fresh, .unannotated, .blacklisted:
+            preconditionFailure("such an entry does not wait")
         }
     }
 

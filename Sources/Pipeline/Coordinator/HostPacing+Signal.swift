@@ -33,23 +33,22 @@ extension HostPacing.Signal {
                     of: response.fields, receivedAt: response.receivedAt))
         case .failure(let failure):
             // A host that began to respond is reachable.
-            guard failure.httpStatus == nil else {
-                self = .brokeOff
-                return
-            }
-            switch failure.persistence {
-            case .absent:
-                self = .absent(failure.reason)
-                return
-            case .untrusted:
-                self = .untrusted
-                return
-            case .unknown: break
-            }
+            self = failure.httpStatus == nil ? HostPacing.Signal(ofUnanswered: failure) : .brokeOff
+        }
+    }
+
+    private init(ofUnanswered failure: TransferFailure) {
+        switch failure.persistence {
+        case .absent: self = .absent(failure.reason)
+        case .untrusted: self = .untrusted
+        case .unknown:
             switch failure.reason {
             case .dns, .connect, .tls, .timeout, .stalled, .interrupted:
                 self = .unreachable(failure.reason)
-            default:
+            case .invalidEntry, .unsupportedScheme, .refusedAddress, .redirect, .httpStatus,
+                .tooLarge, .notAnImage, .corruptImage, .tooManyPixels, .unsupportedImage,
+                .uncacheable, .otherFormat, .belowMinimumSize, .overMaximumAspect,
+                .belowMinimumBytes, .notSelected, .robots, .bodyFilter, .disk, .internal:
                 self = .nothing
             }
         }

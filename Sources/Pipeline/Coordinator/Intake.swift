@@ -170,7 +170,7 @@ struct Intake {
         of entry: inout RawEntry, _ finding: EntryFinding, after resource: Int64,
         _ isBlacklisted: Bool
     ) throws -> Arrival {
-        let expiresAt = finding.isFresh ? finding.state.freshUntil : nil
+        let expiresAt = finding.state.freshUntil
         guard entry.requestMark == unusualWarm.requestMark(of: resource) else {
             return .conflicting(since: unusualWarm.position(of: resource))
         }

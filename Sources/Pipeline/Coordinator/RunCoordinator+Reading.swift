@@ -49,7 +49,7 @@ extension RunCoordinator {
 
         mutating func note(_ finding: EntryFinding, of entry: RawEntry) {
             guard let resource = finding.resource else { return }
-            if finding.isExtended { expiries[resource] = finding.state.freshUntil }
+            if let expiry = finding.newExpiry { expiries[resource] = expiry }
             if finding.hasNewURL {
                 urls[resource] = RequestURL(normalized: entry.url).withoutCredentials.text
             }
@@ -82,7 +82,7 @@ extension RunCoordinator {
             return resource
         case .addition(to: let first):
             // An entry of its key may have changed them since the look-up.
-            return (store.hasEnded(first) || isAnnotation(first)) && finding.isFresh
+            return (store.hasEnded(first) || isAnnotation(first)) && finding.state.freshUntil != nil
                 ? finding.resource : nil
         case .new, .duplicate, .warmDuplicate, .conflicting, .overfull, .blacklisted: return nil
         }
@@ -133,15 +133,14 @@ extension RunCoordinator {
             if ending.isStopping { return try finishCancelled(entry) }
             let finding = looked.findings[number]
             // An entry that waits for its attributes makes no images.
-            if finding.isFresh, let expiresAt = finding.state.freshUntil,
-                store.hasEnded(first) || isAnnotation(first)
-            {
+            let expiresAt = finding.state.freshUntil
+            if let expiresAt, store.hasEnded(first) || isAnnotation(first) {
                 return try ledger.finish(.fresh) {
                     rules.freshResult(of: entry, expiresAt: expiresAt)
                 }
             }
             guard store.hasEnded(first) else {
-                return try add(entry, to: first, addsVariants: true, isFresh: finding.isFresh)
+                return try add(entry, to: first, addsVariants: true, isFresh: expiresAt != nil)
             }
             try readLate(entry, after: first, number, of: looked)
         case .warmDuplicate(let expiresAt):

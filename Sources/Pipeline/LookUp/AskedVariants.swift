@@ -12,11 +12,7 @@ struct AskedVariants {
         init(_ variants: VariantSet, hasher: borrowing SHA256Hasher) {
             self.variants = variants
             names = variants.map(\.name)
-            var recipes: [RecipeFingerprint] = []
-            for variant in variants {
-                recipes.append(RecipeFingerprint(variant.recipeText, hasher: hasher))
-            }
-            self.recipes = recipes
+            recipes = variants.map { RecipeFingerprint($0.recipeText, hasher: hasher) }
         }
     }
 
@@ -47,9 +43,7 @@ struct AskedVariants {
 
     func variants(of number: Int) -> VariantSet { asked(number).variants }
 
-    func name(of number: Int, _ position: Int) -> VariantName {
-        own.isEmpty ? usual.names[position] : asked(number).names[position]
-    }
+    func names(of number: Int) -> [VariantName] { asked(number).names }
 
     func isOwn(_ number: Int) -> Bool { !own.isEmpty && own[number] != nil }
 
@@ -63,7 +57,7 @@ struct AskedVariants {
         var fingerprints: [VariantFingerprint] = []
         fingerprints.reserveCapacity(starts.last ?? keys.count * usual.recipes.count)
         for (number, key) in keys.enumerated() {
-            for recipe in own.isEmpty ? usual.recipes : asked(number).recipes {
+            for recipe in asked(number).recipes {
                 fingerprints.append(VariantFingerprint(key, recipe))
             }
         }

@@ -54,8 +54,9 @@ struct LookUpWorker {
             var finding = EntryFinding(fingerprint: keys[number], state: .invalid)
             if record.problem < 0 {
                 var stored = VariantRows()
+                let names = asked.names(of: number)
                 for (position, place) in asked.places(of: number).enumerated() {
-                    stored.add(rows[place], at: position, asked.name(of: number, position))
+                    stored.add(rows[place], at: position, names[position])
                 }
                 try judge(stored, extras: batch.extras(of: record), at: now, &finding)
             }
@@ -84,7 +85,7 @@ struct LookUpWorker {
         }
         finding.state = .fresh(expiresAt: expiresAt)
         // All rows of a resource have the same freshness.
-        finding.isExtended = expiresAt != row.expiresAt
+        if expiresAt != row.expiresAt { finding.newExpiry = expiresAt }
         finding.isReturning = !stored.areInUse
         finding.isSuperseded = !stored.areInUse && stored.isSuperseded
     }
@@ -122,7 +123,7 @@ struct LookUpWorker {
         guard !numbers.isEmpty else { return }
         for (number, isMade) in zip(numbers, try reader.wereMade(of: wanted)) where !isMade {
             result.findings[number].state = .stale(.otherSource)
-            result.findings[number].isExtended = false
+            result.findings[number].newExpiry = nil
             result.findings[number].isReturning = false
         }
     }
@@ -168,7 +169,7 @@ struct LookUpWorker {
             guard isDerivable else { continue }
             let expiresAt = try reader.warmUntil(
                 row, by: configuration, extras: result.extras(of: number), at: now)
-            result.findings[number].isExtended = expiresAt.map { $0 != row.expiresAt } ?? false
+            if expiresAt != row.expiresAt { result.findings[number].newExpiry = expiresAt }
             result.findings[number].state =
                 expiresAt.map { .derivable(expiresAt: $0) } ?? .stale(.original)
         }
@@ -249,7 +250,7 @@ struct LookUpWorker {
             configuration.entries.ignoredQuery.areEqual(failure.url, url.withoutCredentials.text)
         else { return false }
         let settings = rules.failureSettings.at(hostIn: url.text)
-        return FailureConditions(text: failure.conditions ?? "").hold(for: failure.reason) {
+        return FailureConditions(text: failure.conditions ?? "").hold {
             settings.value(
                 of: $0, url: url, extras: extras,
                 variants: extras?.changesVariants == true ? rules.variants(of: extras) : nil)

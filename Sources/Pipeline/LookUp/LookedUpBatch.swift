@@ -13,8 +13,8 @@ struct EntryFinding: Sendable {
     var state: EntryState
     /// The stored resource of its key, by whatever recipe.
     var resource: Int64?
-    /// Whether this run's rules give a later expiry than the stored one, without a request.
-    var isExtended = false
+    /// The expiry by this run's rules, if it differs from the stored one without a request.
+    var newExpiry: Timestamp?
     /// Whether the variants of a fresh entry differ from the ones that an earlier run used.
     var isReturning = false
     /// Whether a variant of a returning entry is superseded.
@@ -26,14 +26,6 @@ struct EntryFinding: Sendable {
 
     /// The failure that blacklists it, by its number in ``LookedUpBatch/blacklistedBy``.
     var blacklisting: Int? { if case .blacklisted(let number) = state { number } else { nil } }
-
-    /// Whether it is fresh, perhaps without its attributes.
-    var isFresh: Bool {
-        switch state {
-        case .fresh, .unannotated: true
-        case .invalid, .missing, .stale, .derivable, .seeded, .extended, .blacklisted: false
-        }
-    }
 
     /// Whether it leads to a request or to processing.
     var mayFail: Bool {

@@ -54,10 +54,6 @@ package struct VariantSet: Hashable, Sendable {
     /// The recipe of `main`; nil if the entry excludes it.
     package var main: Recipe? { primary.name == .main ? primary.recipe : nil }
 
-    package mutating func setPrimaryRecipe(_ recipe: Recipe) {
-        primary.recipe = recipe
-    }
-
     /// The position of a variant, for a ``VariantSelection``; nil for an unknown name.
     package func position(of name: VariantName) -> Int? {
         firstIndex { $0.name == name }

@@ -44,17 +44,6 @@ package struct FailureConditions: Equatable, Sendable {
         return present.split(separator: ",").contains(where: items.contains)
     }
 
-    /// Whether a run with these settings would fail again for that reason.
-    ///
-    /// Rows without ``FailureSetting/otherFormats`` were written by a build that recognised fewer
-    /// formats. For the reasons that depend on formats, they do not apply.
-    package func hold(for reason: FailureReason, value: (FailureSetting) -> String) -> Bool {
-        switch reason {
-        case .notAnImage, .unsupportedImage: values[.otherFormats] != nil && hold(for: value)
-        default: hold(for: value)
-        }
-    }
-
     /// Whether no setting of a run makes success more likely: each is the same, or stricter.
     ///
     /// A limit that is not a number (a damaged row) does not hold, so the URL is requested.
