@@ -14,7 +14,6 @@ package struct Entry: Sendable {
     package let key: String
     package internal(set) var priority: Priority
     package let queuedAt: ContinuousClock.Instant
-    /// Its state when its line was read.
     package let state: EntryState
     /// The stored resource of its key; nil if there was none.
     package let resource: Int64?
@@ -29,7 +28,6 @@ package struct Entry: Sendable {
     /// Boxed: few entries have extras, and the others need no memory for them.
     private let box: ExtrasBox?
     package var extras: EntryExtras? { box?.extras }
-    /// The URL in use.
     package var url: RequestURL {
         alternative == 0 ? listedURL : extras?.alternatives[alternative - 1] ?? listedURL
     }

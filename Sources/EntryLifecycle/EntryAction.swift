@@ -30,7 +30,6 @@ package enum QueuePlacement: Hashable, Sendable {
     case retry(after: Duration)
 }
 
-/// Work for the codec workers.
 package enum Work: Sendable {
     /// Decode the body of the response and make the requested variants. `stored`: the positions
     /// that have a copy, of this body or another.
@@ -56,7 +55,6 @@ package enum Work: Sendable {
     }
 }
 
-/// The end of an entry.
 package enum EntryEnd: Sendable {
     case stored(Outcome, Stored)
     case failed(Failed)

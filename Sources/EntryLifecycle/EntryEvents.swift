@@ -1,6 +1,5 @@
 package import PrefetchModel
 
-/// A request for an entry's next transfer.
 package struct EntryRequest: Sendable {
     package let url: RequestURL
     /// The fields that make the request conditional; empty for an unconditional one.
@@ -15,7 +14,6 @@ package struct EntryRequest: Sendable {
     package let mayBeKnown: Bool
 }
 
-/// The cost of a transfer.
 package struct TransferCost: Hashable, Sendable {
     package let bytesReceived: Int
     package let elapsed: Duration
@@ -40,7 +38,6 @@ package struct InterruptedResponse: Sendable {
     }
 }
 
-/// The result of one variant.
 package enum VariantEnd: Hashable, Sendable {
     /// It is stored, and its file is whole.
     case kept(StoredImage)
@@ -58,7 +55,6 @@ package enum VariantEnd: Hashable, Sendable {
 
 /// The result of decoding a body or a stored original.
 package enum ProcessingResult: Sendable {
-    /// The variants by position; `source` is the decoded image.
     case made([VariantEnd], source: SourceImage)
     /// The body equals the stored one, and all its variants are stored.
     case unchanged

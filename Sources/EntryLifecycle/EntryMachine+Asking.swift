@@ -177,10 +177,7 @@ extension EntryMachine {
             failure = Failure(trouble.reason, "not requested: \(trouble.message)")
         }
         state = .queued(history, journey)
-        return finish(
-            .failed(
-                EntryEnd.Failed(
-                    failure: failure, blame: history.hadTurn ? .origin : .hostGivenUp)))
+        return finish(failure, history.hadTurn ? .origin : .hostGivenUp)
     }
 }
 

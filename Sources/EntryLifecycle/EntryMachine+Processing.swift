@@ -27,8 +27,10 @@ extension EntryMachine {
                 history, journey,
                 .kept(resource: copy.resource, validation, used: context.used),
                 copy.keptEnds.changes(to: copy, context),
-                EntryEnd.Stored(copy.keptEnds, validation, remark: "the same bytes as before"),
-                .warm(.downloaded), context)
+                .stored(
+                    .downloaded,
+                    EntryEnd.Stored(copy.keptEnds, validation, remark: "the same bytes as before")),
+                context)
         case .originalDamaged:
             if case .seed = processing.source { return fetchAgain(history, journey, context) }
             return fetchWithoutOriginal(history, journey, context)
@@ -48,7 +50,7 @@ extension EntryMachine {
             if failure.reason.isExclusion {
                 return finish(.excluded(message: failure.message, reason: failure.reason))
             }
-            return finish(.failed(EntryEnd.Failed(failure: failure, blame: .ours)))
+            return finish(failure, .ours)
         }
     }
 
@@ -85,15 +87,15 @@ extension EntryMachine {
         case .seed(let validation):
             return commit(
                 history, journey, .new(source, validation), ends.changes(context),
-                EntryEnd.Stored(ends, validation, remark: processing.remark), .warm(.fresh),
+                .stored(.fresh, EntryEnd.Stored(ends, validation, remark: processing.remark)),
                 context)
         case .body(_, let validation):
             var stored = EntryEnd.Stored(ends, validation, remark: processing.remark)
             stored.placeholder = source.placeholder
             stored.warning = source.warning
             return commit(
-                history, journey, .new(source, validation), ends.changes(context), stored,
-                ends.failure.map { .failed($0, .ofRequest($0)) } ?? .warm(.downloaded), context)
+                history, journey, .new(source, validation), ends.changes(context),
+                EntryEnd(stored, .downloaded, ends.failure) { .ofRequest($0) }, context)
         }
     }
 
@@ -119,21 +121,19 @@ extension EntryMachine {
         stored.warning = warning
         return commit(
             history, journey, .kept(resource: copy.resource, validation, used: context.used),
-            ends.changes(to: copy, context), stored,
-            ends.failure.map { .failed($0, .ours) } ?? .warm(confirmation.outcome), context)
+            ends.changes(to: copy, context),
+            EntryEnd(stored, confirmation.outcome, ends.failure) { _ in .ours }, context)
     }
 
     mutating func commit(
         _ history: History, _ journey: Journey, _ body: ImageChange.Body,
-        _ changes: [VariantChange], _ stored: EntryEnd.Stored, _ outcome: CommittedOutcome,
-        _ context: EntryContext
+        _ changes: [VariantChange], _ end: EntryEnd, _ context: EntryContext
     ) -> EntryAction {
-        state = .committing(history, journey, PendingCommit(stored: stored, outcome: outcome))
+        state = .committing(history, journey, end)
         guard context.variants != nil else { return cancel() }
         var isIncomplete = false
-        if case .failed(let failure, let blame) = outcome {
-            let failed = EntryEnd.Failed(failure: failure, blame: blame)
-            isIncomplete = blame == .local || failed.memory(httpStatus: httpStatus) != .none
+        if case .failed(let failed) = end {
+            isIncomplete = failed.blame == .local || failed.memory(httpStatus: httpStatus) != .none
         }
         return .write(
             ImageChange(
@@ -181,6 +181,18 @@ extension [VariantEnd] {
     fileprivate var failure: Failure? {
         for case .failed(let failure) in self { return failure }
         return nil
+    }
+}
+
+extension EntryEnd {
+    /// The end after the commit of these variants: with `outcome`, unless one of them has failed.
+    fileprivate init(
+        _ stored: Stored, _ outcome: Outcome, _ failure: Failure?,
+        blame: (Failure) -> Failed.Blame
+    ) {
+        self =
+            failure.map { .failed(Failed(failure: $0, blame: blame($0), stored: stored)) }
+            ?? .stored(outcome, stored)
     }
 }
 

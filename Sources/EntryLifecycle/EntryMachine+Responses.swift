@@ -35,7 +35,7 @@ extension EntryMachine {
             return fetchWhole(history, journey, context)
         case (304, _) where !request.conditions.isEmpty:
             return confirm(response, cost, history, journey, context)
-        case (301, _), (302, _), (303, _), (307, _), (308, _):
+        case _ where response.isRedirect:
             return follow(response, redirectRule, history, journey, context)
         default:
             return fail(
@@ -118,9 +118,7 @@ extension EntryMachine {
         _ context: EntryContext
     ) -> EntryAction {
         guard let copy = journey.findings.copy, copy.response.isConfirmed(by: response.fields)
-        else {
-            return fetchAgain(history, journey, context)
-        }
+        else { return fetchAgain(history, journey, context) }
         let (updated, fields) = copy.response.updated(
             by: response.fields, varyingOn: requestFields(journey, context),
             receivedAt: response.receivedAt)

@@ -17,21 +17,18 @@ extension EntryMachine {
         }
         let attempts = history.attempts - history.attemptsAtOthers
         let target = journey.route.target
+        func adding(_ cause: String) -> Failure {
+            Failure(failure.reason, "\(failure.message); \(cause)")
+        }
         switch context.retry(target, failure.reason, history.httpStatus, attempts) {
         case .final:
             return requestAlternative(after: failure, history, journey)
                 ?? end(failure, history, journey)
         case .exhausted:
             return requestAlternative(after: failure, history, journey)
-                ?? end(
-                    Failure(failure.reason, "\(failure.message); the run has no retries left"),
-                    history, journey)
+                ?? end(adding("the run has no retries left"), history, journey)
         case .noRoom:
-            return end(
-                Failure(
-                    failure.reason,
-                    "\(failure.message); too many entries wait for their retries"), history,
-                journey)
+            return end(adding("too many entries wait for their retries"), history, journey)
         case .retry(after: let delay):
             var journey = journey
             journey.restart(at: entry.url, turn: .retry(after: failure))
@@ -71,7 +68,7 @@ extension EntryMachine {
         if failure.reason.isExclusion {
             return finish(.excluded(message: failure.message, reason: failure.reason))
         }
-        return finish(.failed(EntryEnd.Failed(failure: failure, blame: .ofRequest(failure))))
+        return finish(failure, .ofRequest(failure))
     }
 
     /// Returns the failure to report for all URLs of the line, and makes its URL the one in use. A

@@ -15,13 +15,12 @@ extension EntryMachine {
         case savingPart(History, Journey, then: TransferInterruption)
         /// The codec workers have its body or stored original.
         case processing(History, Journey, Processing)
-        /// The writer has a change of its row.
-        case committing(History, Journey, PendingCommit)
+        /// The writer has a change of its row; the end follows the commit.
+        case committing(History, Journey, EntryEnd)
         case ended(History, Journey)
     }
 }
 
-/// The purpose of a look-up.
 enum LookupPurpose: Sendable {
     case asking
     case deriving
@@ -33,19 +32,6 @@ enum LookupPurpose: Sendable {
 enum TransferInterruption: Sendable {
     case failure(Failure)
     case cancellation
-}
-
-/// A change with the writer.
-struct PendingCommit: Sendable {
-    let stored: EntryEnd.Stored
-    let outcome: CommittedOutcome
-}
-
-/// The outcome after the commit.
-enum CommittedOutcome: Sendable {
-    case warm(Outcome)
-    /// A variant could not be made; the others are stored.
-    case failed(Failure, EntryEnd.Failed.Blame)
 }
 
 /// A job with the codec workers.

@@ -85,11 +85,8 @@ package struct EntryMachine: Sendable {
 
     // MARK: Turns
 
-    /// Begins its turn at its host.
+    /// Begins its turn at its host; `position` is that of its first turn among the run's starts.
     ///
-    /// - Parameters:
-    ///   - position: among the run's starts; used for the entry's first turn.
-    ///   - now: by the monotonic clock.
     /// - Returns: ``EntryAction/lookUp``, each time. A caller that knows that nothing is stored
     ///   may skip the look-up and return `Findings.nothing`.
     package mutating func start(
@@ -140,7 +137,8 @@ package struct EntryMachine: Sendable {
             expiresAt: expiresAt)
         return commit(
             History(), Journey(from: entry.url),
-            .kept(resource: resource, nil, used: context.used), [], stored, .warm(.fresh), context)
+            .kept(resource: resource, nil, used: context.used), [], .stored(.fresh, stored), context
+        )
     }
 
     private func turn() -> (History, Journey) {
@@ -168,22 +166,18 @@ package struct EntryMachine: Sendable {
 
     /// Ends it because its stage has failed, or could not take it.
     package mutating func abort(_ failure: Failure) -> EntryAction {
-        finish(.failed(EntryEnd.Failed(failure: failure, blame: .local)))
+        finish(failure, .local)
     }
 
-    /// The change of its row is committed.
     package mutating func committed() -> EntryAction {
-        guard case .committing(_, _, let committing) = state else {
+        guard case .committing(_, _, let end) = state else {
             preconditionFailure("a commit arrived for an entry that is not committing")
         }
-        switch committing.outcome {
-        case .warm(let outcome):
-            return finish(.stored(outcome, committing.stored))
-        case .failed(let failure, let blame):
-            return finish(
-                .failed(
-                    EntryEnd.Failed(failure: failure, blame: blame, stored: committing.stored)))
-        }
+        return finish(end)
+    }
+
+    mutating func finish(_ failure: Failure, _ blame: EntryEnd.Failed.Blame) -> EntryAction {
+        finish(.failed(EntryEnd.Failed(failure: failure, blame: blame)))
     }
 
     /// Ends it. Its history stays readable.

@@ -45,7 +45,6 @@ package struct EntryRules: Sendable {
     }
 }
 
-/// The rules for redirects.
 package struct RedirectRules: Sendable {
     package var maximum = 10
     package var allowsDowngrade = false
@@ -60,12 +59,10 @@ package struct RedirectRules: Sendable {
     }
 }
 
-/// The phase of a run.
 package enum RunPhase: Hashable, Sendable, CaseIterable {
     case running
     /// After a signal: nothing more starts, and running entries are finished.
     case stopping
-    /// Running transfers are cancelled.
     case cancelling
     /// The run cannot be completed: nothing more is stored.
     case failed
@@ -82,8 +79,10 @@ package struct EntryContext {
     package let rules: EntryRules
     package let phase: RunPhase
     /// The variants of all lines so far of the entry's key. Variants are only ever appended. Nil if
-    /// they cannot be read back, which ends the run.
-    package let variants: VariantSet?
+    /// they cannot be read back, which ends the run. They may be in a file, so only events that
+    /// need them read them.
+    package var variants: VariantSet? { readVariants() }
+    private let readVariants: () -> VariantSet?
     /// By the wall clock.
     package let now: Timestamp
     package typealias Retrying = (
@@ -94,12 +93,12 @@ package struct EntryContext {
     package let retry: Retrying
 
     package init(
-        rules: EntryRules, phase: RunPhase, variants: VariantSet?, now: Timestamp,
-        retry: @escaping Retrying
+        rules: EntryRules, phase: RunPhase, variants: @escaping @autoclosure () -> VariantSet?,
+        now: Timestamp, retry: @escaping Retrying
     ) {
         self.rules = rules
         self.phase = phase
-        self.variants = variants
+        readVariants = variants
         self.now = now
         self.retry = retry
     }

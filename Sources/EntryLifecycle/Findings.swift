@@ -5,7 +5,6 @@ package struct Findings: Sendable {
     package var copy: StoredCopy?
     /// The copy of the seed cache; nil if its row has gone.
     package var seeded: SeededCopy?
-    /// The part of a body that an earlier transfer left.
     package var part: PartialBody?
     package var formerFailure: FormerFailure?
     /// Whether an earlier run gave up the host for the same reason. Looked up only for entries of
@@ -98,7 +97,6 @@ package struct StoredCopy: Sendable {
     var isEmpty: Bool { kept.allSatisfy { $0 == nil } }
 }
 
-/// The stored part of a body.
 package struct PartialBody: Hashable, Sendable {
     /// The URL it was fetched from, without user information.
     package let url: String

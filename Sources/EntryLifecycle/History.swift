@@ -8,7 +8,6 @@ package struct History: Sendable {
         case turn(position: Int)
     }
 
-    /// The last response or failure.
     package enum LastResult: Hashable, Sendable {
         case none
         /// `contentType` is nil for a response without the field.

@@ -1,4 +1,4 @@
-import PrefetchModel
+package import PrefetchModel
 
 /// The position, the request mark, the variants and the outcome of every entry, for later entries
 /// of the same key: 7 bytes for each entry, and 4 more each where its request has a mark and where
@@ -17,8 +17,9 @@ package struct EntryPositions {
 
     package init() {}
 
+    /// Notes an entry; `requestMark` is 0 for a request that the key describes fully.
     package mutating func note(
-        _ identifier: Int, manifest: String, line: Int, requestMark: UInt32, variantSet: UInt32
+        _ identifier: Int, manifest: String, line: Int, requestMark: UInt32, variantSet: UInt32 = 0
     ) {
         lines[identifier] = UInt32(clamping: line)
         manifestIndices[identifier] = UInt16(clamping: index(of: manifest))
@@ -32,27 +33,28 @@ package struct EntryPositions {
         variantSets[identifier] = variantSet
     }
 
-    mutating func noteEnd(_ identifier: Int, reason: FailureReason?) {
+    package mutating func noteEnd(_ identifier: Int, reason: FailureReason?) {
         ends[identifier] =
             reason.map { EntryPositions.firstReason + UInt8($0.index) }
             ?? EntryPositions.endedWithoutReason
     }
 
-    func hasEnded(_ identifier: Int) -> Bool { ends[identifier] != 0 }
+    package func hasEnded(_ identifier: Int) -> Bool { ends[identifier] != 0 }
 
-    package func knownPosition(of identifier: Int) -> (manifest: String, line: Int)? {
-        lines[identifier] == 0 ? nil : position(of: identifier)
-    }
-
-    package func position(of identifier: Int) -> (manifest: String, line: Int) {
-        (manifests[Int(manifestIndices[identifier])], Int(lines[identifier]))
+    /// `list.txt:7`, as messages name an entry; one that was not noted is `an earlier line`.
+    package func place(of identifier: Int) -> String {
+        let line = lines[identifier]
+        guard line != 0 else { return "an earlier line" }
+        return "\(manifests[Int(manifestIndices[identifier])]):\(line)"
     }
 
     package func requestMark(of identifier: Int) -> UInt32 { requestMarks[identifier] }
 
+    /// The number of the variants of all lines so far of an entry's key.
     package func variantSet(of identifier: Int) -> UInt32 { variantSets[identifier] }
 
-    func reason(of identifier: Int) -> FailureReason? {
+    /// The reason that an entry failed for; nil when it did not fail, or has not ended.
+    package func reason(of identifier: Int) -> FailureReason? {
         let end = ends[identifier]
         guard end >= EntryPositions.firstReason else { return nil }
         return FailureReason.allCases[Int(end - EntryPositions.firstReason)]

@@ -14,12 +14,12 @@ package final class EntryStore: QueueSpilling {
     /// The size of the texts of ``entries``.
     private var bytes = 0
     private var file: SpillFile?
-    /// The sets of variants of the run's lines.
     package let variantSets: VariantSetTable
     /// The origin of times in records.
     private let epoch = ContinuousClock.now
 
-    private var positions = EntryPositions()
+    /// The places of all entries, for later ones of the same key.
+    package var positions = EntryPositions()
     /// Entries with two places in their queue since a duplicate raised them, and ended ones that
     /// still have one place. They stay in memory until they have an outcome.
     private var raised: Set<Int> = []
@@ -67,7 +67,6 @@ package final class EntryStore: QueueSpilling {
         return change(&entries.values[index].machine)
     }
 
-    /// Adds an entry that was just read.
     package func add(_ machine: EntryMachine, as identifier: Int) {
         let count = machine.textBytes
         bytes += count
@@ -85,7 +84,7 @@ package final class EntryStore: QueueSpilling {
     package func end(_ identifier: Int, reason: FailureReason?) {
         guard let held = entries.removeValue(forKey: identifier) else { return }
         bytes -= held.countedBytes
-        noteEnd(identifier, reason: reason)
+        positions.noteEnd(identifier, reason: reason)
     }
 
     package func identifiers(where isWanted: (EntryMachine) -> Bool) -> [Int] {
@@ -93,38 +92,6 @@ package final class EntryStore: QueueSpilling {
     }
 
     // MARK: Duplicates
-
-    /// Notes the position of an entry, the mark of its request and the number of its variants, for
-    /// later entries of the same key; 0 marks a request that its key describes fully.
-    package func notePosition(
-        _ identifier: Int, manifest: String, line: Int, requestMark: UInt32, variantSet: UInt32 = 0
-    ) {
-        positions.note(
-            identifier, manifest: manifest, line: line, requestMark: requestMark,
-            variantSet: variantSet)
-    }
-
-    /// The number of the variants of all lines so far of an entry's key.
-    package func variantSet(of identifier: Int) -> UInt32 { positions.variantSet(of: identifier) }
-
-    package func note(variantSet: UInt32, of identifier: Int) {
-        positions.note(variantSet: variantSet, of: identifier)
-    }
-
-    package func noteEnd(_ identifier: Int, reason: FailureReason?) {
-        positions.noteEnd(identifier, reason: reason)
-    }
-
-    package func hasEnded(_ identifier: Int) -> Bool { positions.hasEnded(identifier) }
-
-    package func position(of identifier: Int) -> (manifest: String, line: Int) {
-        positions.position(of: identifier)
-    }
-
-    package func requestMark(of identifier: Int) -> UInt32 { positions.requestMark(of: identifier) }
-
-    /// The reason that an entry failed for; nil when it did not fail, or has not ended.
-    package func reason(of identifier: Int) -> FailureReason? { positions.reason(of: identifier) }
 
     /// Adds a later line that shares the outcome of an entry, which has none yet.
     package func add(_ line: Entry.Duplicate, of identifier: Int) throws {

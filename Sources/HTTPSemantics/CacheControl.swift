@@ -42,20 +42,14 @@ package struct CacheControl: Hashable, Sendable {
     /// (§4.2.4): with `must-revalidate` or `no-cache`.
     package var forbidsStaleUse: Bool { mustRevalidate || requiresValidation }
 
-    /// - Parameter fields: the response's; several `Cache-Control` fields form one list.
+    /// Several `Cache-Control` fields form one list.
     package init(_ fields: [HeaderField]) {
-        for value in fields.values(of: "cache-control") {
-            read(value)
-        }
+        for value in fields.values(of: "cache-control") { read(value) }
     }
 
-    /// Reads the value of the field as the cache stores it.
-    ///
-    /// - Parameter text: nil when the response had no such field.
+    /// Reads the value of the field as the cache stores it; nil without the field.
     package init(text: String?) {
-        if let text {
-            read(text)
-        }
+        if let text { read(text) }
     }
 
     private mutating func read(_ value: String) {
@@ -66,9 +60,7 @@ package struct CacheControl: Hashable, Sendable {
             case "must-understand":
                 hasMustUnderstand = true
             case "no-cache":
-                if !directive.namesFields {
-                    requiresValidation = true
-                }
+                if !directive.namesFields { requiresValidation = true }
             case "must-revalidate":
                 mustRevalidate = true
             case "immutable":
@@ -155,7 +147,7 @@ private struct Directive {
     }
 
     private init?(_ member: ArraySlice<UInt8>) {
-        let name = member.prefix(while: FieldSyntax.isTokenByte)
+        let name = member.prefix(while: \.isTokenByte)
         guard !name.isEmpty else { return nil }
         self.name = FieldSyntax.text(name).lowercased()
         let rest = member[name.endIndex...]

@@ -1,3 +1,5 @@
+import PrefetchModel
+
 /// The value of `Content-Range` (RFC 9110 §14.4) in bytes, the only unit that is requested.
 package struct ContentRange: Hashable, Sendable {
     /// The first byte of the part and the one after its last; nil in a 416, which has no part.
@@ -37,15 +39,6 @@ package struct ContentRange: Hashable, Sendable {
 
     /// One or more digits; nil when the number has no room in an `Int`.
     static func number(_ digits: some Collection<UInt8>) -> Int? {
-        guard !digits.isEmpty else { return nil }
-        var result = 0
-        for digit in digits {
-            guard (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(digit) else { return nil }
-            let (tens, tensOverflow) = result.multipliedReportingOverflow(by: 10)
-            let (sum, sumOverflow) = tens.addingReportingOverflow(Int(digit - UInt8(ascii: "0")))
-            guard !tensOverflow, !sumOverflow else { return nil }
-            result = sum
-        }
-        return result
+        digits.allSatisfy(\.isDecimalDigit) ? Int(FieldSyntax.text(digits)) : nil
     }
 }

@@ -12,23 +12,14 @@ enum FieldSyntax {
         byte == space || byte == tab
     }
 
-    /// Whether the byte is a `tchar` (RFC 9110 §5.6.2).
-    static func isTokenByte(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "0")...UInt8(ascii: "9"):
-            true
-        case UInt8(ascii: "!"), UInt8(ascii: "#")...UInt8(ascii: "'"), UInt8(ascii: "*"),
-            UInt8(ascii: "+"), UInt8(ascii: "-"), UInt8(ascii: "."),
-            UInt8(ascii: "^")...UInt8(ascii: "`"), UInt8(ascii: "|"), UInt8(ascii: "~"):
-            true
-        default:
-            false
-        }
+    static func isToken(_ bytes: some Collection<UInt8>) -> Bool {
+        !bytes.isEmpty && bytes.allSatisfy(\.isTokenByte)
     }
 
-    static func isToken(_ bytes: some Collection<UInt8>) -> Bool {
-        !bytes.isEmpty && bytes.allSatisfy(isTokenByte)
+    /// Whether a value of `Content-Encoding` (RFC 9110 §8.4) names any coding but `identity`, which
+    /// changes nothing.
+    static func isEncoding(_ value: String) -> Bool {
+        !members(of: value).allSatisfy { text($0).lowercased() == "identity" }
     }
 
     /// Removes the optional white space (RFC 9110 §5.6.3) at both ends.

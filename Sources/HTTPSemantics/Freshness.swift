@@ -22,13 +22,9 @@ package struct Freshness: Sendable {
 
     /// Calculates the verdict on a response, or on a stored response updated by a 304.
     ///
-    /// - Parameters:
-    ///   - fields: the response's. Only `Cache-Control`, `Expires`, `Date`, `Age`, `Last-Modified`
-    ///     and `Vary` count; `Pragma` has no meaning in a response (§5.4).
-    ///   - receivedAt: the arrival of the last byte, by the wall clock.
-    ///   - transferTime: from sending the request to that last byte, by a monotonic clock;
-    ///     negative values count as zero. It is the `response_delay` of §4.2.3.
-    ///   - rules: the user's; `ahead` does not affect the verdict.
+    /// `receivedAt` is the arrival of the last byte, and `transferTime` the `response_delay` of
+    /// §4.2.3. `Pragma` has no meaning in a response (§5.4).
+    ///
     /// - Returns: the first that applies: forced lifetime; `no-store`; validation at each use
     ///   (`no-cache`, `Vary: *`); the origin's or heuristic lifetime minus the age, within floor
     ///   and ceiling.
@@ -72,13 +68,8 @@ package struct Freshness: Sendable {
     /// stale: a clock that was wrong once must not make it immortal. Takes constant time and
     /// allocates nothing, since a run calls it for each entry of its manifest.
     ///
-    /// - Parameters:
-    ///   - validatedAt: the time when the origin last sent or confirmed the response.
-    ///   - expiresAt: the verdict of that time.
-    ///   - now: by the wall clock.
-    ///   - rules: this run's, which may differ from the rules at the time of storing.
-    /// - Returns: false from the instant of expiry on: a fresh response is younger than its
-    ///   lifetime (§4.2).
+    /// `expiresAt` is the verdict at the time of the last validation, by rules that may have been
+    /// others. At the instant of expiry the response is stale (§4.2).
     package static func isFresh(
         validatedAt: Timestamp, expiresAt: Timestamp, at now: Timestamp, rules: Rules
     ) -> Bool {
@@ -91,13 +82,8 @@ package struct Freshness: Sendable {
         return now < (rules.ahead > .zero ? expiry.advanced(by: .zero - rules.ahead) : expiry)
     }
 
-    /// The end of a stored response's freshness under these rules, ignoring `ahead`.
-    ///
-    /// - Parameters:
-    ///   - validatedAt: the time when the origin last sent or confirmed the response.
-    ///   - expiresAt: the verdict of that time.
-    ///   - rules: this run's.
-    /// - Returns: ``alwaysStale`` for a response that must be validated at each use.
+    /// The end of a stored response's freshness under these rules, ignoring `ahead`;
+    /// ``alwaysStale`` for a response that must be validated at each use.
     package static func expiry(
         validatedAt: Timestamp, expiresAt: Timestamp, rules: Rules
     ) -> Timestamp {
@@ -199,5 +185,38 @@ package struct Freshness: Sendable {
             let first = FieldSyntax.members(of: text).first
         else { return .zero }
         return .seconds(CacheControl.deltaSeconds(first) ?? 0)
+    }
+}
+
+extension Freshness {
+    /// The user's rules for lifetimes. Negative durations count as zero.
+    ///
+    /// Forced lifetime, floor and ceiling count from the last validation, by our own clock. A
+    /// ceiling below the floor wins.
+    package struct Rules: Hashable, Sendable {
+        /// `--ttl`, or the entry's own. Overrides the origin, including `no-store` and `no-cache`,
+        /// and floor and ceiling.
+        package var forced: Duration?
+        /// `--min-ttl`; not for responses that must be validated at each use.
+        package var minimum: Duration?
+        /// `--max-ttl`.
+        package var maximum: Duration?
+        /// `--default-ttl`: the lifetime when the origin names none, and the ceiling of heuristic
+        /// lifetimes; 7 days by default.
+        package var defaultLifetime: Duration
+        /// `--ahead`: a response that expires within it counts as stale. Does not affect stored
+        /// values.
+        package var ahead: Duration
+
+        package init(
+            forced: Duration? = nil, minimum: Duration? = nil, maximum: Duration? = nil,
+            defaultLifetime: Duration = .seconds(7 * 86400), ahead: Duration = .zero
+        ) {
+            self.forced = forced
+            self.minimum = minimum
+            self.maximum = maximum
+            self.defaultLifetime = defaultLifetime
+            self.ahead = ahead
+        }
     }
 }

@@ -15,13 +15,9 @@ extension PartialValidator {
     ///
     /// An entity tag must be strong and well-formed (RFC 9110 §8.8.3): an origin may ignore text
     /// that it does not recognise as a tag, and send the rest of another body. A date is used only
-    /// without an entity tag (§13.1.5).
-    ///
-    /// - Parameters:
-    ///   - fields: the fields of the interrupted response.
-    ///   - receivedAt: by the wall clock; used only for two-digit years.
+    /// without an entity tag (§13.1.5). `receivedAt` completes two-digit years.
     package init?(fields: [HeaderField], receivedAt: Timestamp) {
-        guard !fields.values(of: "content-encoding").contains(where: ContentCoding.isEncoded)
+        guard !fields.values(of: "content-encoding").contains(where: FieldSyntax.isEncoding)
         else { return nil }
         if fields.first("etag") != nil {
             guard let text = fields.onlyValue(of: "etag"), PartialValidator.isStrongTag(text) else {

@@ -21,13 +21,8 @@ package enum ResumeDecision: Hashable, Sendable {
     /// total and validator (RFC 9110 §15.3.7.3). A shorter one, though allowed (§14.2), is
     /// refused: it looks like another interrupted body.
     ///
-    /// - Parameters:
-    ///   - status: the response's status.
-    ///   - fields: the response's fields.
-    ///   - offset: the stored bytes, which the request left out.
-    ///   - validator: the value sent in `If-Range`.
-    ///   - knownTotal: the length of the whole body, if the first response told it.
-    /// - Returns: the use of the response's body.
+    /// The request left out `offset` stored bytes, and sent `validator` in `If-Range`. The first
+    /// response may have told the length of the whole body, `knownTotal`.
     package static func of(
         status: Int, fields: [HeaderField], offset: Int, validator: PartialValidator,
         knownTotal: Int?
@@ -41,8 +36,7 @@ package enum ResumeDecision: Hashable, Sendable {
         // Several parts have their own format (§15.3.7.2); only one was requested.
         let type = fields.first("content-type")?.lowercased() ?? ""
         if type.hasPrefix("multipart/") { return .refused("the part has several parts in it") }
-        if let coding = fields.values(of: "content-encoding").first(where: ContentCoding.isEncoded)
-        {
+        if let coding = fields.values(of: "content-encoding").first(where: FieldSyntax.isEncoding) {
             // Ranges count encoded bytes (§14.1.2, §8.4), and the stored bytes are decoded.
             return .refused("the part is encoded: \(coding)")
         }

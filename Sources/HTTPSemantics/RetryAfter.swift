@@ -13,12 +13,10 @@ package enum RetryAfter {
     /// microseconds from 16 and in nanoseconds from 19. Fractions are rounded up, and parameters
     /// ignored.
     ///
-    /// - Parameters:
-    ///   - fields: a 429's or 503's. The longest of several values counts, in one field or in many;
-    ///     values that are neither a number nor a date are ignored.
-    ///   - receivedAt: by the wall clock.
-    /// - Returns: nil without a valid value; zero for a date in the past; at most 2³¹ seconds, so
-    ///   that sums do not overflow.
+    /// The longest of several values counts, in one field or in many; values that are neither a
+    /// number nor a date are ignored.
+    ///
+    /// - Returns: nil without a valid value; at most 2³¹ seconds, so that sums do not overflow.
     package static func delay(of fields: [HeaderField], receivedAt: Timestamp) -> Duration? {
         ["retry-after", "ratelimit-reset", "x-ratelimit-reset"].lazy.compactMap {
             longestDelay(in: $0, of: fields, receivedAt: receivedAt)

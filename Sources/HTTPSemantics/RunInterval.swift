@@ -4,7 +4,6 @@ package import PrefetchModel
 package enum RunInterval {
     /// The number of starts that ``expected(from:)`` considers.
     package static let consideredStarts = 9
-    /// The fewest intervals that show a rule.
     private static let fewestIntervals = 2
 
     /// Returns the time until the next run of a regularly read list.

@@ -7,11 +7,6 @@ extension StoredResponse {
     ///
     /// Validators that can never be sent are left out: longer than 8 KiB, with forbidden or lost
     /// bytes, several different ones, and entity tags that would match other responses.
-    ///
-    /// - Parameters:
-    ///   - fields: the response's.
-    ///   - request: all fields that were sent.
-    ///   - receivedAt: by the wall clock.
     package init(
         fields: [HeaderField], varyingOn request: [HeaderField], receivedAt: Timestamp
     ) {
@@ -36,13 +31,12 @@ extension StoredResponse {
     ///   ``Vary/matches(_:request:)`` or because it does not vary. If not, the origin may select
     ///   another response with the same date and an equal weak entity tag (RFC 9110 §8.8.1). Only
     ///   a strong tag tells them apart.
-    /// - Returns: at most one field of each kind.
     package func conditionalFields(matchesVary: Bool) -> [HeaderField] {
         var result: [HeaderField] = []
         if let tag = entityTag.flatMap(EntityTag.init), matchesVary || !tag.isWeak {
             result.append(HeaderField(name: "If-None-Match", value: tag.text))
         }
-        if matchesVary, let lastModified, isDate(lastModified) {
+        if matchesVary, let lastModified, instant(lastModified) != nil {
             result.append(HeaderField(name: "If-Modified-Since", value: lastModified))
         }
         return result
@@ -56,9 +50,6 @@ extension StoredResponse {
     /// Without a tag in both, `Last-Modified`, if both have it, must be the same instant. A 304
     /// without validators confirms the response that was asked about; origins should not send it
     /// (RFC 9110 §15.4.5) but do. A stored response without a validator was never asked about.
-    ///
-    /// - Parameter fields: the 304's.
-    /// - Returns: false when the 304 is about another response; then request it without validators.
     package func isConfirmed(by fields: [HeaderField]) -> Bool {
         let storedTag = entityTag.flatMap(EntityTag.init)
         let storedDate = lastModified.flatMap(instant)
@@ -78,11 +69,6 @@ extension StoredResponse {
     /// The stored response after a 304 that confirms it, with its fields replaced by the 304's
     /// (RFC 9111 §3.2, §4.3.4).
     ///
-    /// - Parameters:
-    ///   - fields: the 304's.
-    ///   - request: all fields of the conditional request; the origin selected this response for
-    ///     them.
-    ///   - receivedAt: the arrival of the 304, by the wall clock.
     /// - Returns: the response to store, and the fields for ``Freshness/verdict``. The verdict may
     ///   be `uncacheable` now, if the 304 has a `no-store`. `Age` and `Date` are only the 304's:
     ///   the age of the older response has ended.
@@ -108,10 +94,6 @@ extension StoredResponse {
         }
         merged += varyValues.map { HeaderField(name: "Vary", value: $0) }
         return (response, merged)
-    }
-
-    private func isDate(_ text: String) -> Bool {
-        instant(text) != nil
     }
 
     /// Two-digit years are read relative to the time of storing, which is nearer to the origin's

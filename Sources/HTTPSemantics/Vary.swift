@@ -13,11 +13,6 @@ package enum Vary {
     /// nothing.
     ///
     /// A value that is no list of field names counts as `*`: the selecting fields are unknown.
-    ///
-    /// - Parameters:
-    ///   - values: the values of all `Vary` fields, in any order.
-    ///   - request: all fields that were sent.
-    /// - Returns: text that ``matches(_:request:)`` reads.
     package static func text(_ values: [String], request: [HeaderField]) -> String? {
         if matchesNothing(values) { return any }
         let names = names(values)
@@ -30,11 +25,6 @@ package enum Vary {
     ///
     /// Builds the text again, in time proportional to it. A run over many rows caches the results
     /// by text, since its own fields seldom change.
-    ///
-    /// - Parameters:
-    ///   - text: as stored.
-    ///   - request: all fields to be sent.
-    /// - Returns: true when the varied fields are the same.
     package static func matches(_ text: String, request: [HeaderField]) -> Bool {
         var names: [String] = []
         for line in lines(of: text) {

@@ -160,7 +160,7 @@ struct EntryStoreTests {
         let store = Self.store(capacity: 100)
         for number in 0..<50 {
             store.add(Self.entry(number), as: number)
-            store.notePosition(
+            store.positions.note(
                 number, manifest: "m\(number % 3).txt", line: number, requestMark: 0)
         }
         for line in 0..<5000 {
@@ -170,9 +170,9 @@ struct EntryStoreTests {
                 of: line % 50)
         }
         for number in 0..<50 {
-            #expect(!store.hasEnded(number))
+            #expect(!store.positions.hasEnded(number))
             store.end(number, reason: number % 2 == 0 ? .connect : nil)
-            #expect(store.hasEnded(number))
+            #expect(store.positions.hasEnded(number))
             var lines: [Int] = []
             try store.takeDuplicates(of: number) { duplicate in
                 #expect(duplicate.manifest == "d\(duplicate.line % 2)")
@@ -181,10 +181,9 @@ struct EntryStoreTests {
             }
             #expect(lines.sorted() == Array(stride(from: number, to: 5000, by: 50)))
             try store.takeDuplicates(of: number) { _ in Issue.record("given twice") }
-            #expect(store.reason(of: number) == (number % 2 == 0 ? .connect : nil))
-            let position = store.position(of: number)
-            #expect(position.line == number)
-            #expect(position.manifest == "m\(number % 3).txt")
+            #expect(store.positions.reason(of: number) == (number % 2 == 0 ? .connect : nil))
+            let place = store.positions.place(of: number)
+            #expect(place == (number == 0 ? "an earlier line" : "m\(number % 3).txt:\(number)"))
         }
     }
 

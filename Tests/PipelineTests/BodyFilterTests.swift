@@ -16,7 +16,7 @@ struct BodyFilterTests {
         isCancelled: { false })
 
     private func base64(_ text: String) -> [UInt8]? {
-        Array(text.utf8).withUnsafeBytes { Base64.decode($0) }
+        Array(text.utf8).withUnsafeBytes { [UInt8](base64: $0) }
     }
 
     /// RFC 4648 §10, and forms of the web.
@@ -63,14 +63,9 @@ struct BodyFilterTests {
     private func run(
         _ command: String, _ body: [UInt8], _ limits: FilterProcess.BodyLimits = Self.limits,
         reserve: (Int) -> Void = { _ in }
-    ) throws(FilterProcess.FilterError) -> [UInt8] {
+    ) throws -> [UInt8] {
         let process = try FilterProcess(command)
-        let result = body.withUnsafeBytes { bytes in
-            Result { () throws(FilterProcess.FilterError) in
-                try process.filterAndEnd(bytes, limits, reserve)
-            }
-        }
-        return try result.get()
+        return try body.withUnsafeBytes { try process.filterAndEnd($0, limits, reserve) }
     }
 
     @Test func largeBodiesPassBothWays() throws {
@@ -86,12 +81,7 @@ struct BodyFilterTests {
             ("yes", "more than 1.00 MiB (--max-filesize)"),
         ])
     func failuresAreNamed(command: String, message: String) {
-        do throws(FilterProcess.FilterError) {
-            _ = try run(command, [1])
-            Issue.record("no failure")
-        } catch {
-            #expect(error.message == message)
-        }
+        #expect(throws: Failure(.bodyFilter, message)) { try run(command, [1]) }
     }
 
     /// Also of a command that closes its output and runs on.
@@ -99,17 +89,16 @@ struct BodyFilterTests {
     func timeIsLimited(command: String) {
         let limits = FilterProcess.BodyLimits(
             maximumBytes: 1, flag: "", time: .milliseconds(200), isCancelled: { false })
-        #expect(throws: FilterProcess.FilterError.self) { try run(command, [1], limits) }
+        #expect(throws: Failure.self) { try run(command, [1], limits) }
     }
 
     @Test func cancellationEndsACommand() {
         let limits = FilterProcess.BodyLimits(
             maximumBytes: 1, flag: "", time: .seconds(600), isCancelled: { true })
-        do throws(FilterProcess.FilterError) {
+        #expect {
             _ = try run("sleep 600", [1], limits)
-            Issue.record("no failure")
-        } catch {
-            #expect(error.isCancellation)
+        } throws: { error in
+            if case CodecError.cancelled = error { true } else { false }
         }
     }
 
@@ -159,12 +148,10 @@ struct BodyFilterTests {
         let filters = BodyFilters(configuration, Cancellation())
         for number in 0..<5 {
             let body = [UInt8(number), 7]
-            let image = body.withUnsafeBytes { bytes in
-                Result { () throws(FilterProcess.FilterError) in
-                    try filters.image(of: bytes, by: filter.name) { _ in }
-                }
+            let image = try body.withUnsafeBytes { bytes in
+                try filters.image(of: bytes, by: filter.name) { _ in }
             }
-            #expect(try Array(image.get()) == body)
+            #expect(Array(image) == body)
         }
         filters.finish()
     }
@@ -189,19 +176,17 @@ struct BodyFilterTests {
         configuration.bodies.filters[filter.name] = filter
         let filters = BodyFilters(configuration, Cancellation())
         let limit = configuration.images.bodyBudget
-        let answer = [1].withUnsafeBytes { bytes in
-            Result { () throws(FilterProcess.FilterError) in
-                try filters.image(of: bytes, by: filter.name) { _ in }
+        #expect(throws: Failure(.bodyFilter, "more than \(limit) (a quarter of --memory)")) {
+            try [1].withUnsafeBytes { bytes in
+                _ = try filters.image(of: bytes, by: filter.name) { _ in }
             }
         }
-        let problem = #expect(throws: FilterProcess.FilterError.self) { _ = try answer.get() }
-        #expect(problem?.message == "more than \(limit) (a quarter of --memory)")
         filters.finish()
     }
 
     @Test func aFrameNeedsAnAnswer() throws {
         let process = try FilterProcess("exit 0")
-        #expect(throws: FilterProcess.FilterError.self) { try frame(process, [1]) }
+        #expect(throws: Failure.self) { try frame(process, [1]) }
         process.kill()
     }
 }

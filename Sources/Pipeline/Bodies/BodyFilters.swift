@@ -26,16 +26,15 @@ final class BodyFilters: Sendable {
     /// Makes the image of a body. `reserve` receives the bytes that the image takes in memory, as
     /// it grows.
     ///
-    /// - Throws: ``FilterProcess/Problem``, whatever the cause.
     func image(
         of body: UnsafeRawBufferPointer, by name: BodyFilterName, reserve: (Int) -> Void
-    ) throws(FilterProcess.FilterError) -> ArraySlice<UInt8> {
+    ) throws -> ArraySlice<UInt8> {
         switch filters[name] {
         case nil:
-            throw FilterProcess.FilterError(message: "unknown")
+            throw Failure(.bodyFilter, "unknown")
         case .base64?:
-            guard let bytes = Base64.decode(body) else {
-                throw FilterProcess.FilterError(message: "the body is not base64")
+            guard let bytes = [UInt8](base64: body) else {
+                throw Failure(.bodyFilter, "the body is not base64")
             }
             reserve(bytes.count)
             return bytes[...]
@@ -43,7 +42,7 @@ final class BodyFilters: Sendable {
             return try FilterProcess(command).filterAndEnd(body, limits, reserve)[...]
         case .command(let command, speaksFrames: true)?:
             guard let answer = try answer(to: body, by: command, reserve) else {
-                throw FilterProcess.FilterError(message: "the command finds no image in the body")
+                throw Failure(.bodyFilter, "the command finds no image in the body")
             }
             return answer
         }
@@ -52,7 +51,7 @@ final class BodyFilters: Sendable {
     /// Sends a frame; nil for a body without an image.
     private func answer(
         to body: UnsafeRawBufferPointer, by command: String, _ reserve: (Int) -> Void
-    ) throws(FilterProcess.FilterError) -> ArraySlice<UInt8>? {
+    ) throws -> ArraySlice<UInt8>? {
         while let process = takeIdle(command) {
             // A process out of step would give each body the image of an earlier one.
             guard process.isInStep else {
@@ -62,7 +61,7 @@ final class BodyFilters: Sendable {
             do {
                 return try answer(to: body, by: process, command, reserve)
             } catch {
-                guard error.isStale else { throw error }
+                guard process.isStale else { throw error }
             }
         }
         return try answer(to: body, by: FilterProcess(command), command, reserve)
@@ -71,7 +70,7 @@ final class BodyFilters: Sendable {
     private func answer(
         to body: UnsafeRawBufferPointer, by process: FilterProcess, _ command: String,
         _ reserve: (Int) -> Void
-    ) throws(FilterProcess.FilterError) -> ArraySlice<UInt8>? {
+    ) throws -> ArraySlice<UInt8>? {
         do {
             let answer = try process.filterFrame(body, limits, reserve)
             idle.withLock { $0[command, default: []].append(process) }

@@ -1,3 +1,4 @@
+import Codecs
 import Glibc
 import PrefetchModel
 import Threading
@@ -8,15 +9,6 @@ import Threading
 ///
 /// `@unchecked Sendable`: ``BodyFilters`` gives it to one codec worker at a time, by a monitor.
 final class FilterProcess: @unchecked Sendable {
-    /// The reason that a body has no image.
-    struct FilterError: Error {
-        let message: String
-        var isCancellation = false
-        /// Whether the process ended before it saw the body.
-        var isStale = false
-    }
-
-    /// The limits for one body.
     struct BodyLimits {
         let maximumBytes: Int
         /// The flag that sets ``maximumBytes``, for messages.
@@ -30,6 +22,8 @@ final class FilterProcess: @unchecked Sendable {
     private var input: Int32
     private var output: Int32
     private var isOver = false
+    /// Whether the process ended before it saw the last body.
+    private(set) var isStale = false
 
     /// The length in an answer that means a body without an image.
     private static let noImage: UInt32 = .max
@@ -38,23 +32,23 @@ final class FilterProcess: @unchecked Sendable {
     private static let sliceMilliseconds: Int32 = 100
     private static let slice = Duration.milliseconds(sliceMilliseconds)
 
-    init(_ command: String) throws(FilterError) {
+    init(_ command: String) throws {
         do {
             (child, input, output) = try ChildProcess.piped(shell: command)
         } catch {
-            throw FilterError(message: "cannot be started: \(error)")
+            throw Failure(.bodyFilter, "cannot be started: \(error)")
         }
     }
 
     /// Sends a body, ends the input, and reads the whole output. `reserve` receives the bytes that
     /// the output takes in memory, as it grows.
     ///
-    /// - Throws: ``FilterError`` also if the command fails.
+    /// - Throws: a ``PrefetchModel/Failure`` also if the command fails.
     func filterAndEnd(
         _ body: UnsafeRawBufferPointer, _ limits: BodyLimits, _ reserve: (Int) -> Void
-    ) throws(FilterError) -> [UInt8] {
+    ) throws -> [UInt8] {
         let end = ContinuousClock.now + limits.time
-        do throws(FilterError) {
+        do {
             let bytes = try exchange([], body, limits, until: end, endsInput: true, reserve) { _ in
                 nil
             }
@@ -65,7 +59,7 @@ final class FilterProcess: @unchecked Sendable {
             isOver = true
             // Its children must not outlive it.
             child.send(SIGKILL)
-            if let problem = child.wait() { throw FilterError(message: problem) }
+            if let problem = child.wait() { throw Failure(.bodyFilter, problem) }
             return bytes
         } catch {
             kill()
@@ -73,19 +67,14 @@ final class FilterProcess: @unchecked Sendable {
         }
     }
 
-    private static func timeout(_ limits: BodyLimits) -> FilterError {
-        FilterError(
-            message: "took longer than --max-decode-time (\(limits.time.quantityDescription))")
-    }
-
     /// Ends the work at the limit of time, or when the run is cancelled.
-    private static func check(
-        _ limits: BodyLimits, _ end: ContinuousClock.Instant
-    ) throws(FilterError) {
-        guard !limits.isCancelled() else {
-            throw FilterError(message: "cancelled", isCancellation: true)
+    private static func check(_ limits: BodyLimits, _ end: ContinuousClock.Instant) throws {
+        guard !limits.isCancelled() else { throw CodecError.cancelled }
+        guard ContinuousClock.now < end else {
+            throw Failure(
+                .bodyFilter,
+                "took longer than --max-decode-time (\(limits.time.quantityDescription))")
         }
-        guard ContinuousClock.now < end else { throw timeout(limits) }
     }
 
     /// Whether the process can take another frame: it runs, has not closed its input, and has sent
@@ -103,9 +92,9 @@ final class FilterProcess: @unchecked Sendable {
     /// After an error the process must be ended.
     func filterFrame(
         _ body: UnsafeRawBufferPointer, _ limits: BodyLimits, _ reserve: (Int) -> Void
-    ) throws(FilterError) -> ArraySlice<UInt8>? {
+    ) throws -> ArraySlice<UInt8>? {
         guard body.count < Int(FilterProcess.noImage) else {
-            throw FilterError(message: "a frame has less than 4 GiB")
+            throw Failure(.bodyFilter, "a frame has less than 4 GiB")
         }
         let length = withUnsafeBytes(of: UInt32(body.count).bigEndian) { Array($0) }
         let end = ContinuousClock.now + limits.time
@@ -117,7 +106,7 @@ final class FilterProcess: @unchecked Sendable {
         let hasNoImage = frame.prefix(FilterProcess.lengthBytes).allSatisfy { $0 == 0xFF }
         let count = FilterProcess.length(of: frame) ?? 0
         guard frame.count == FilterProcess.lengthBytes + count else {
-            throw FilterError(message: "the answer is longer than its frame")
+            throw Failure(.bodyFilter, "the answer is longer than its frame")
         }
         return hasNoImage ? nil : frame.dropFirst(FilterProcess.lengthBytes)
     }
@@ -163,7 +152,7 @@ final class FilterProcess: @unchecked Sendable {
         _ head: [UInt8], _ body: UnsafeRawBufferPointer, _ limits: BodyLimits,
         until end: ContinuousClock.Instant, endsInput: Bool, _ reserve: (Int) -> Void,
         size: ([UInt8]) -> Int?
-    ) throws(FilterError) -> [UInt8] {
+    ) throws -> [UInt8] {
         var answer: [UInt8] = []
         var capacity = 0
         var written = 0
@@ -189,8 +178,8 @@ final class FilterProcess: @unchecked Sendable {
                 let needed = max(answer.count + count, size(answer) ?? 0)
                 let most = limits.maximumBytes + FilterProcess.lengthBytes
                 guard needed <= most else {
-                    throw FilterError(
-                        message: "more than \(ByteCount(limits.maximumBytes)) (\(limits.flag))")
+                    throw Failure(
+                        .bodyFilter, "more than \(ByteCount(limits.maximumBytes)) (\(limits.flag))")
                 }
                 if needed > capacity {
                     let grown = max(needed, min(most, capacity + capacity / 2))
@@ -201,11 +190,12 @@ final class FilterProcess: @unchecked Sendable {
                 answer += buffer[..<count]
             } else if count == 0 {
                 guard endsInput else {
-                    throw FilterError(message: "ended without an answer", isStale: answer.isEmpty)
+                    isStale = answer.isEmpty
+                    throw Failure(.bodyFilter, "ended without an answer")
                 }
                 return answer
             } else if errno != EAGAIN, errno != EINTR {
-                throw FilterError(message: "cannot be read: \(String(cString: strerror(errno)))")
+                throw Failure(.bodyFilter, "cannot be read: \(String(cString: strerror(errno)))")
             }
         }
     }
@@ -213,7 +203,7 @@ final class FilterProcess: @unchecked Sendable {
     /// - Returns: the number of bytes written. A command that reads no further may still answer.
     private func write(
         _ head: [UInt8], _ body: UnsafeRawBufferPointer, from start: Int
-    ) throws(FilterError) -> Int {
+    ) throws -> Int {
         let count =
             start < head.count
             ? head[start...].withUnsafeBytes { Glibc.write(input, $0.baseAddress, $0.count) }
@@ -227,7 +217,7 @@ final class FilterProcess: @unchecked Sendable {
             endInput()
             return head.count + body.count - start
         default:
-            throw FilterError(message: "cannot be written: \(String(cString: strerror(errno)))")
+            throw Failure(.bodyFilter, "cannot be written: \(String(cString: strerror(errno)))")
         }
     }
 }

@@ -33,7 +33,6 @@ package struct EntryChoiceRules: Sendable {
     }
 }
 
-/// The rules for requests to hosts.
 package struct HostRules: Sendable {
     /// The limit of simultaneous transfers; nil to find it.
     package var jobs: Int?
@@ -120,7 +119,6 @@ package struct HostRules: Sendable {
     }
 }
 
-/// The limits of one transfer.
 package struct TransferLimits: Sendable {
     package var connectTimeout: Duration = .seconds(10)
     package var stallTimeout: Duration = .seconds(15)
@@ -145,7 +143,6 @@ package struct BodyRules: Sendable {
     package var filters: [BodyFilterName: BodyFilter] = [:]
 }
 
-/// The rules for processing images.
 package struct ImageRules: Sendable {
     package var variants = VariantSet(main: Recipe())
     /// The pictures of the variants' `overlay` steps.
@@ -172,7 +169,6 @@ package struct ImageRules: Sendable {
     }
 }
 
-/// The rules for the lifetimes of stored images.
 package struct LifetimeRules: Sendable {
     /// The lifetime of images whatever their origins say; nil to follow the origin.
     package var forced: Duration?
@@ -209,4 +205,17 @@ package struct StoringRules: Sendable {
 
     /// Whether the run may remove images that its lists do not name.
     var removesUnlisted: Bool { maximumSize != nil || pruning != nil }
+}
+
+/// The cached entries that are requested again.
+package enum RefreshMode: String, CaseIterable, Sendable {
+    case stale
+    /// All entries, with conditions: an unchanged image costs no body.
+    case all
+    /// All entries, without conditions: each is downloaded, decoded and stored again.
+    case force
+    /// None: stored images count as fresh.
+    case none
+
+    var asksForFresh: Bool { self == .all || self == .force }
 }

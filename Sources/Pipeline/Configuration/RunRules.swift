@@ -9,12 +9,10 @@ import Transfers
 /// A class: the coordinator would copy a value, with all of its references, for each entry.
 final class RunRules: Sendable {
     let configuration: RunConfiguration
-    /// The rules of an entry's state machine.
     let entries: EntryRules
     let requests: RequestBuilder
     /// The values of ``FailureSetting`` that are the same for nearly all entries.
     let failureSettings: FailureSettings
-    /// The folder of the queue's temporary file.
     let temporaryFolder: String
     let cacheDirectory: String
 

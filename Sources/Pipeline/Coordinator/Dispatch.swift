@@ -9,7 +9,6 @@ import Scheduling
 struct Dispatch {
     typealias Instant = ContinuousClock.Instant
 
-    /// The limits of the run.
     struct StartLimits {
         let order: StartOrder
         /// Simultaneous transfers.
@@ -27,7 +26,7 @@ struct Dispatch {
     /// Entries that may wait for their retries, in memory.
     private let sleepingCapacity: Int
     private let store: EntryStore
-    private var scheduler: Scheduler
+    var scheduler: Scheduler
     /// Entries with variants to make from a stored original; they need no host.
     private var derivations: Scheduler
     private var retries: RetryPolicy
@@ -35,7 +34,11 @@ struct Dispatch {
     /// Entries that had a turn.
     private(set) var starts = 0
     private var uses: [Int: HostOccupation] = [:]
-    private var watch = HoldUpWatch()
+    /// The host that delayed the run most when that was searched last: a search visits all hosts.
+    private var lastHoldUp: (host: HoldUp?, nextSearch: Instant?)
+    private static let holdUpInterval = Duration.seconds(1)
+    /// Shorter pauses are the usual ones between requests.
+    private static let shownPause = Duration.seconds(1)
     /// Whether a host has refused a request for its pace since the hosts were stored.
     private var hasNewRefusal = false
     /// The time before which the hosts are not stored again.
@@ -182,8 +185,6 @@ struct Dispatch {
         return nil
     }
 
-    var hasGivenUp: Bool { scheduler.hasGivenUp }
-
     /// Whether this is the old place of a raised entry that has had its turn since.
     private func isPlaceOfRaised(_ identifier: Int, _ place: Scheduler.Place) -> Bool {
         guard place.isFirstTurn, store.isRaised(identifier) else { return false }
@@ -262,10 +263,6 @@ struct Dispatch {
 
     // MARK: Hosts
 
-    mutating func recall(_ memory: HostPacing.Memory, of host: String) {
-        scheduler.recall(memory, of: host)
-    }
-
     /// Whether the hosts are to be stored now, because one has refused requests some seconds ago.
     mutating func takesStorage(at now: Instant) -> Bool {
         guard hasNewRefusal else { return false }
@@ -278,21 +275,12 @@ struct Dispatch {
         return false
     }
 
-    /// Returns the present limit of transfers at a host, and the limit of its pace.
-    func pace(of host: String) -> (concurrency: Int, limit: HostPace.Limit?) {
-        scheduler.pace(of: host)
-    }
-
-    func forEachMemory<Failure: Error>(
-        at now: Instant, _ body: (_ host: String, HostPacing.Memory?) throws(Failure) -> Void
-    ) throws(Failure) {
-        try scheduler.forEachMemory(at: now, body)
-    }
-
     /// Returns the host that delays the run most; nil for none. Searched once a second.
     mutating func holdUp(at now: Instant) -> HoldUp? {
-        if watch.isDue(at: now) { watch.note(largestHoldUp(at: now)) }
-        return watch.found
+        if lastHoldUp.nextSearch.map({ $0 <= now }) ?? true {
+            lastHoldUp = (largestHoldUp(at: now), now + Dispatch.holdUpInterval)
+        }
+        return lastHoldUp.host
     }
 
     private func largestHoldUp(at now: Instant) -> HoldUp? {
@@ -302,8 +290,6 @@ struct Dispatch {
         guard let machine = entry.flatMap({ store[$0] }) else { return nil }
         return HoldUp(
             host: machine.target.origin, inFlight: load.running, waiting: load.waiting,
-            pause: load.wakeTime.map { $0 - now })
+            pause: load.wakeTime.map { $0 - now }.flatMap { $0 < Dispatch.shownPause ? nil : $0 })
     }
-
-    var waitsForNoHost: Bool { scheduler.isEmpty }
 }

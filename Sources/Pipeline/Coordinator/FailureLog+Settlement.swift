@@ -48,7 +48,6 @@ extension FailureLog.Settlement {
     }
 }
 
-/// The variants that a failure may depend on.
 struct VariantsOfFailure {
     /// The variants of the entry's line; nil for the run's.
     let line: VariantSet?

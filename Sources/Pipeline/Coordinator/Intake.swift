@@ -112,8 +112,8 @@ struct Intake {
         if !seen.isEmpty, let last = last(of: entry.fingerprint) {
             let isApart =
                 !isBlacklisted && unrequested.contains(Int64(last))
-                && store.variantSet(of: last) != entry.variantSet
-            guard isApart, entry.requestMark == store.requestMark(of: last) else {
+                && store.positions.variantSet(of: last) != entry.variantSet
+            guard isApart, entry.requestMark == store.positions.requestMark(of: last) else {
                 return try arrival(of: &entry, after: last, isBlacklisted: isBlacklisted)
             }
         }
@@ -142,16 +142,12 @@ struct Intake {
     private mutating func arrival(
         of entry: inout RawEntry, after first: Int, isBlacklisted: Bool
     ) throws -> Arrival {
-        func position() -> String {
-            let (manifest, line) = store.position(of: first)
-            return "\(manifest):\(line)"
+        guard entry.requestMark == store.positions.requestMark(of: first) else {
+            return .conflicting(since: store.positions.place(of: first))
         }
-        guard entry.requestMark == store.requestMark(of: first) else {
-            return .conflicting(since: position())
-        }
-        let before = store.variantSet(of: first)
+        let before = store.positions.variantSet(of: first)
         guard let both = try store.variantSets.union(before, entry.variantSet) else {
-            return .overfull(since: position())
+            return .overfull(since: store.positions.place(of: first))
         }
         guard both != before else {
             entry.variantsOfKey = both
@@ -162,7 +158,7 @@ struct Intake {
             return .blacklisted
         }
         entry.variantsOfKey = both
-        store.note(variantSet: both, of: first)
+        store.positions.note(variantSet: both, of: first)
         return .addition(to: first)
     }
 
@@ -199,7 +195,8 @@ struct Intake {
     ) -> Int {
         identifier(
             of: key, manifest: line.manifest, line: line.line,
-            requestMark: store.requestMark(of: first), variantSet: store.variantSet(of: first))
+            requestMark: store.positions.requestMark(of: first),
+            variantSet: store.positions.variantSet(of: first))
     }
 
     private mutating func identifier(
@@ -214,7 +211,7 @@ struct Intake {
             successors[first] = UInt32(identifier + 1)
         }
         seen.append(key)
-        store.notePosition(
+        store.positions.note(
             identifier, manifest: manifest, line: line, requestMark: requestMark,
             variantSet: variantSet)
         return identifier

@@ -7,7 +7,8 @@ struct PendingResults {
     private var duplicates: [Int: (EntryResult, SharedOutcome?)] = [:]
     /// Tokens are negative; entries have other identifiers.
     private var last = 0
-    private(set) var annotating = 0
+    /// Fresh entries with attributes that are being committed.
+    var annotating = 0
     /// Blacklisted entries that wait for a response of their host.
     var held = HeldEntries()
     /// Variants that were made beside the requested ones, until their entry's change is written.
@@ -31,7 +32,4 @@ struct PendingResults {
     mutating func take(_ token: Int) -> (EntryResult, SharedOutcome?)? {
         duplicates.removeValue(forKey: token)
     }
-
-    mutating func annotationBegan() { annotating += 1 }
-    mutating func annotationEnded() { annotating -= 1 }
 }

@@ -16,9 +16,9 @@ extension RunCoordinator {
 
     /// The current rules for an entry's machine.
     func context(of identifier: Int) -> EntryContext {
-        let variants = variants(of: identifier)
-        return EntryContext(
-            rules: rules.entries, phase: ending.phase, variants: variants, now: clock.wall()
+        EntryContext(
+            rules: rules.entries, phase: ending.phase, variants: self.readVariants(of: identifier),
+            now: clock.wall()
         ) { [self] in
             dispatch.decideRetry(of: $0, $1, httpStatus: $2, attempts: $3)
         }
@@ -30,22 +30,18 @@ extension RunCoordinator {
         _ action: EntryAction, for identifier: Int, with payload: Payload = .none,
         trouble: (host: String, cause: HostPacing.GiveUpCause)? = nil
     ) {
+        if let error = ending.unreported.take() { fail(error) }
         switch action {
-        case .lookUp:
-            lookUp(identifier, trouble: trouble)
-        case .ask(let request):
-            ask(request, for: identifier)
-        case .queue(let placement):
-            queue(identifier, placement)
+        case .lookUp: lookUp(identifier, trouble: trouble)
+        case .ask(let request): ask(request, for: identifier)
+        case .queue(let placement): queue(identifier, placement)
         case .moveOn:
             dispatch.withdrew(identifier, at: clock.now)
             queue(identifier, .next)
-        case .process(let work):
-            process(work, for: identifier, with: payload)
+        case .process(let work): process(work, for: identifier, with: payload)
         case .keepPart(let part, let receivedAt):
             keep(part, receivedAt: receivedAt, for: identifier, with: payload)
-        case .write(let change):
-            write(change, for: identifier)
+        case .write(let change): write(change, for: identifier)
         case .forget(let image, let next):
             endingRunOnError { try stages.write(.lost(image), token: nil) }
             perform(next, for: identifier)
@@ -54,21 +50,38 @@ extension RunCoordinator {
                 endingRunOnError { try recorder.discardPart(of: key) }
             }
             perform(next, for: identifier)
-        case .finish(let end):
-            finish(identifier, end)
+        case .finish(let end): finish(identifier, end)
         }
     }
 
-    /// Returns the variants of all lines so far of an entry's key. Variants are only ever appended.
-    ///
-    /// - Returns: nil, after ending the run, if they cannot be read back.
+    func cancel(_ identifier: Int) {
+        perform(store.update(identifier) { $0.cancel() }, for: identifier)
+    }
+
+    /// Ends an entry for an error of its stage.
+    func abort(_ identifier: Int, _ error: any Error) {
+        perform(store.update(identifier) { $0.abort(RunFailure(error).failure) }, for: identifier)
+    }
+
+    /// Returns the variants of all lines so far of an entry's key; nil, after ending the run, if
+    /// they cannot be read back.
     private func variants(of identifier: Int) -> VariantSet? {
-        variants(numbered: store.variantSet(of: identifier))
+        variants(numbered: store.positions.variantSet(of: identifier))
+    }
+
+    /// Does the same during an event of the entry, so that the run ends only after it.
+    private func readVariants(of identifier: Int) -> VariantSet? {
+        do {
+            return try store.variantSets.set(store.positions.variantSet(of: identifier))
+        } catch {
+            ending.unreported = error
+            return nil
+        }
     }
 
     /// Whether a filter makes the image of an entry's body.
     private func isFiltered(_ identifier: Int) -> Bool {
-        let number = store.variantSet(of: identifier)
+        let number = store.positions.variantSet(of: identifier)
         let variants = number == 0 ? rules.variants : variants(numbered: number)
         return variants?.primary.recipe.bodyFilter != nil
     }
@@ -107,11 +120,11 @@ extension RunCoordinator {
     /// Looks up the entries that follow one at its host: the next window when half of the last one
     /// is used.
     private func lookAhead(from identifier: Int) {
-        guard stages.hasRoomAhead else { return }
-        if stages.isAhead(identifier) {
+        guard stages.ahead.hasRoom else { return }
+        if stages.ahead.knows(identifier) {
             let middle = LookAhead.window / 2
             guard let next = dispatch.upcoming(after: identifier, middle..<middle + 1).first,
-                store[next]?.entry.wasKnownBefore == true, !stages.isAhead(next)
+                store[next]?.entry.wasKnownBefore == true, !stages.ahead.knows(next)
             else { return }
         }
         for next in dispatch.upcoming(after: identifier, 0..<LookAhead.window) {
@@ -163,7 +176,8 @@ extension RunCoordinator {
         // A stored body is accepted whatever the limits are now, and one that crashed a run fails
         // as such. Only the digest of the whole body identifies them.
         let judgesFormatOnly =
-            request.mayBeKnown || stages.knowsCrashes || store.variantSet(of: identifier) != 0
+            request.mayBeKnown || stages.knowsCrashes
+            || store.positions.variantSet(of: identifier) != 0
         // Else its header is judged for the run's variants. Other lines may join meanwhile.
         pendingResults.tried[identifier] = judgesFormatOnly ? nil : rules.variants.count
         stages.ask(
@@ -184,9 +198,7 @@ extension RunCoordinator {
 
     private func process(_ work: Work, for identifier: Int, with payload: Payload) {
         guard let machine = store[identifier] else { return }
-        guard let variants = variants(of: identifier) else {
-            return perform(store.update(identifier) { $0.cancel() }, for: identifier)
-        }
+        guard let variants = variants(of: identifier) else { return cancel(identifier) }
         let entry = machine.entry
         switch work {
         case .refusal: break
@@ -247,7 +259,7 @@ extension RunCoordinator {
             try stages.process(job)
         } catch {
             fail(error)
-            perform(store.update(job.id) { $0.cancel() }, for: job.id)
+            cancel(job.id)
         }
     }
 
@@ -264,8 +276,7 @@ extension RunCoordinator {
             try stages.write(.image(change), token: identifier)
         } catch {
             fail(error)
-            perform(
-                store.update(identifier) { $0.abort(RunFailure(error).failure) }, for: identifier)
+            abort(identifier, error)
         }
     }
 
@@ -284,7 +295,7 @@ extension RunCoordinator {
             tried: pendingResults.tried.removeValue(forKey: identifier), rules)
         let isShared = all.count > line.count
         store.end(identifier, reason: isShared ? lines.commonReason : end.reason)
-        if machine.entry.state.isUnannotated { pendingResults.annotationEnded() }
+        if machine.entry.state.isUnannotated { pendingResults.annotating -= 1 }
         let own = lines.lineEnd(line) ?? (end, Array(line.indices))
         let result = lines.result(line, own)
         let variants = VariantsOfFailure(
@@ -326,7 +337,7 @@ extension RunCoordinator {
             guard let entry = store[identifier]?.entry else { continue }
             // An error of an earlier one has stopped the run, and emptied the queue.
             guard !ending.isStopping else {
-                perform(store.update(identifier) { $0.cancel() }, for: identifier)
+                cancel(identifier)
                 continue
             }
             endingRunOnError {

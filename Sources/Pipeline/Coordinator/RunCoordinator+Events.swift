@@ -122,7 +122,7 @@ extension RunCoordinator {
         fail(error)
         for identifier in store.identifiers(where: \.isAsking) {
             dispatch.withdrew(identifier, at: clock.now)
-            perform(store.update(identifier) { $0.cancel() }, for: identifier)
+            cancel(identifier)
         }
     }
 
@@ -139,8 +139,7 @@ extension RunCoordinator {
         stages.noteWriterFailed(error)
         fail(error)
         for identifier in store.identifiers(where: \.isWriting) {
-            perform(
-                store.update(identifier) { $0.abort(RunFailure(error).failure) }, for: identifier)
+            abort(identifier, error)
         }
     }
 

@@ -17,7 +17,7 @@ extension RunCoordinator {
         try recorder.forEachHost(at: wall) { state in
             // The pace of a host is that of all runs that share it.
             let parts = hosts.parts[hostIn: state.host] ?? 1
-            dispatch.recall(
+            dispatch.scheduler.recall(
                 HostPacing.Memory(
                     concurrency: state.concurrency.map { max(1, $0 / parts) },
                     interval: state.interval.map { $0 * parts },
@@ -30,7 +30,7 @@ extension RunCoordinator {
 
     var hostPaces: [HostPace] {
         ledger.tallies.largest.map { host, tally in
-            let pace = dispatch.pace(of: host)
+            let pace = dispatch.scheduler.pace(of: host)
             var summary = HostPace(
                 host: host, version: tally.version, requests: tally.requests,
                 responses: tally.responses, refusals: tally.refusals,
@@ -53,7 +53,7 @@ extension RunCoordinator {
     func rememberHosts() throws {
         let (wall, now) = (clock.wall(), clock.now)
         var states: [HostState] = []
-        try dispatch.forEachMemory(at: now) { (host, memory) throws in
+        try dispatch.scheduler.forEachMemory(at: now) { (host, memory) throws in
             let parts = rules.configuration.hosts.parts[hostIn: host] ?? 1
             states.append(
                 HostState(

@@ -8,35 +8,34 @@ import PrefetchModel
 extension RunCoordinator {
     /// Ends the later lines of an entry's key. Lines that came too late for it become an entry.
     func finishLaterLines(of identifier: Int, _ lines: LineEnds, isKnown: Bool) {
+        let key = lines.machine.entry.key
         var next: Int?
-        do {
-            try store.takeDuplicates(of: identifier) { duplicate in
-                endingRunOnError {
-                    guard let line = variants(numbered: duplicate.variantSet),
-                        let own = lines.lineEnd(line)
-                    else {
-                        guard !ending.isStopping else {
-                            return try ledger.finish(.cancelled) {
-                                EntryResult(
-                                    manifest: duplicate.manifest, line: duplicate.line,
-                                    columns: duplicate.columns, url: duplicate.url,
-                                    key: lines.machine.entry.key,
-                                    outcome: .cancelled)
-                            }
-                        }
-                        return try extend(&next, with: duplicate, after: identifier, lines.machine)
-                    }
-                    if duplicate.isFresh, lines.changesNothing {
-                        return try finishFresh(duplicate, line, lines.machine.entry.key)
-                    }
-                    if duplicate.addsVariants {
-                        return try ledger.finishAddition(
-                            lines.result(of: duplicate, line, own), isKnown: isKnown)
-                    }
-                    try ledger.finish(lines.end.outcome == .cancelled ? .cancelled : .duplicate) {
-                        lines.result(of: duplicate, line, own)
-                    }
+        takeLines(of: identifier) { duplicate in
+            guard let line = variants(numbered: duplicate.variantSet),
+                let own = lines.lineEnd(line)
+            else {
+                guard !ending.isStopping else {
+                    return try ledger.finish(.cancelled) { duplicate.result(.cancelled, key) }
                 }
+                return try extend(&next, with: duplicate, after: identifier, lines.machine)
+            }
+            if duplicate.isFresh, lines.changesNothing {
+                return try finishFresh(duplicate, line, key)
+            }
+            if duplicate.addsVariants {
+                return try ledger.finishAddition(
+                    lines.result(of: duplicate, line, own), isKnown: isKnown)
+            }
+            try ledger.finish(lines.end.outcome == .cancelled ? .cancelled : .duplicate) {
+                lines.result(of: duplicate, line, own)
+            }
+        }
+    }
+
+    private func takeLines(of identifier: Int, _ body: (Entry.Duplicate) throws -> Void) {
+        do {
+            try store.takeDuplicates(of: identifier) { line in
+                endingRunOnError { try body(line) }
             }
         } catch {
             // Entries that cannot be read back are counted at the end.
@@ -50,9 +49,7 @@ extension RunCoordinator {
     private func finishFresh(
         _ duplicate: Entry.Duplicate, _ line: VariantSet, _ key: String
     ) throws {
-        let result = EntryResult(
-            manifest: duplicate.manifest, line: duplicate.line, columns: duplicate.columns,
-            url: duplicate.url, key: key, outcome: .fresh)
+        let result = duplicate.result(.fresh, key)
         guard ledger.wantsResults(of: .fresh), !ending.isStopping else {
             return try ledger.finish(.fresh) { result }
         }
@@ -72,11 +69,7 @@ extension RunCoordinator {
                 return try store.add(line, of: next)
             } catch {
                 // It is no longer in the store, so it ends here.
-                try ledger.finish(.cancelled) {
-                    EntryResult(
-                        manifest: line.manifest, line: line.line, columns: line.columns,
-                        url: line.url, key: machine.entry.key, outcome: .cancelled)
-                }
+                try ledger.finish(.cancelled) { line.result(.cancelled, machine.entry.key) }
                 throw error
             }
         }
@@ -99,33 +92,29 @@ extension RunCoordinator {
     }
 
     func finishHeldLines(of identifier: Int, _ entry: Entry, stored: StoredImage?) {
-        let shared = SharedOutcome(
-            reason: nil, stored: stored, expiresAt: nil, manifest: entry.manifest, line: entry.line)
-        do {
-            try store.takeDuplicates(of: identifier) { duplicate in
-                endingRunOnError {
-                    if duplicate.isFresh, let line = variants(numbered: duplicate.variantSet) {
-                        return try finishFresh(duplicate, line, entry.key)
-                    }
-                    let outcome: Outcome = duplicate.addsVariants ? .blacklisted : .duplicate
-                    try ledger.finish(outcome) {
-                        var result = EntryResult(
-                            manifest: duplicate.manifest, line: duplicate.line,
-                            columns: duplicate.columns, url: duplicate.url, key: entry.key,
-                            outcome: outcome)
-                        shared.describe(&result)
-                        if duplicate.addsVariants {
-                            result.stored = nil
-                            result.message = "together with \(entry.manifest):\(entry.line)"
-                        }
-                        return result
-                    }
-                }
+        let place = "\(entry.manifest):\(entry.line)"
+        let shared = SharedOutcome(reason: nil, stored: stored, place: place)
+        takeLines(of: identifier) { duplicate in
+            if duplicate.isFresh, let line = variants(numbered: duplicate.variantSet) {
+                return try finishFresh(duplicate, line, entry.key)
             }
-        } catch {
-            // Entries that cannot be read back are counted at the end.
-            ending.noteLoss()
-            fail(error)
+            let outcome: Outcome = duplicate.addsVariants ? .blacklisted : .duplicate
+            try ledger.finish(outcome) {
+                var result = duplicate.result(outcome, entry.key)
+                shared.describe(&result)
+                if duplicate.addsVariants {
+                    result.stored = nil
+                    result.message = "together with \(place)"
+                }
+                return result
+            }
         }
+    }
+}
+
+extension Entry.Duplicate {
+    func result(_ outcome: Outcome, _ key: String) -> EntryResult {
+        EntryResult(
+            manifest: manifest, line: line, columns: columns, url: url, key: key, outcome: outcome)
     }
 }

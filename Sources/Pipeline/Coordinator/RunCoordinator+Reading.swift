@@ -82,7 +82,8 @@ extension RunCoordinator {
             return resource
         case .addition(to: let first):
             // An entry of its key may have changed them since the look-up.
-            return (store.hasEnded(first) || isAnnotation(first)) && finding.state.freshUntil != nil
+            return (store.positions.hasEnded(first) || isAnnotation(first))
+                && finding.state.freshUntil != nil
                 ? finding.resource : nil
         case .new, .duplicate, .warmDuplicate, .conflicting, .overfull, .blacklisted: return nil
         }
@@ -134,12 +135,12 @@ extension RunCoordinator {
             let finding = looked.findings[number]
             // An entry that waits for its attributes makes no images.
             let expiresAt = finding.state.freshUntil
-            if let expiresAt, store.hasEnded(first) || isAnnotation(first) {
+            if let expiresAt, store.positions.hasEnded(first) || isAnnotation(first) {
                 return try ledger.finish(.fresh) {
                     rules.freshResult(of: entry, expiresAt: expiresAt)
                 }
             }
-            guard store.hasEnded(first) else {
+            guard store.positions.hasEnded(first) else {
                 return try add(entry, to: first, addsVariants: true, isFresh: expiresAt != nil)
             }
             try readLate(entry, after: first, number, of: looked)
@@ -208,7 +209,7 @@ extension RunCoordinator {
         }
         let identifier = add(
             entry.entry(finding.state, resource: resource, at: clock.now), of: entry)
-        pendingResults.annotationBegan()
+        pendingResults.annotating += 1
         let (images, context) = (entry.images, context(of: identifier))
         perform(
             store.update(identifier) {
@@ -268,7 +269,7 @@ extension RunCoordinator {
         let exclusion = failure?.unrequestedEnd.reason
         let identifier = intake.identifier(for: entry)
         intake.noteUnrequested(identifier)
-        store.noteEnd(identifier, reason: exclusion)
+        store.positions.noteEnd(identifier, reason: exclusion)
         try ledger.finish(outcome, reason: exclusion) {
             unrequestedResult(of: entry, outcome, message: message, by: failure)
         }
@@ -285,15 +286,14 @@ extension RunCoordinator {
     // MARK: Duplicates
 
     private func readDuplicate(_ entry: RawEntry, of first: Int) throws {
-        guard store.hasEnded(first) else {
+        guard store.positions.hasEnded(first) else {
             return try add(entry, to: first, addsVariants: false)
         }
-        let (manifest, line) = store.position(of: first)
-        let shared = SharedOutcome(
-            reason: store.reason(of: first), manifest: manifest, line: line)
         guard ledger.wantsResults(of: .duplicate) else {
             return try ledger.finish(.duplicate) { entry.result(.duplicate) }
         }
+        let shared = SharedOutcome(
+            reason: store.positions.reason(of: first), place: store.positions.place(of: first))
         // The first entry's image is in the cache by now.
         stages.find(
             CopyRequest(
@@ -330,12 +330,11 @@ extension RunCoordinator {
         _ entry: RawEntry, after first: Int, _ number: Int, of looked: LookedUpBatch
     ) throws {
         // It would fail again.
-        if let reason = store.reason(of: first), !reason.dependsOnVariants {
-            let (manifest, line) = store.position(of: first)
+        if let reason = store.positions.reason(of: first), !reason.dependsOnVariants {
             return try ledger.finishAddition(
                 rules.result(
                     of: entry, reason.isExclusion ? .excluded : .failed, reason: reason,
-                    message: "together with \(manifest):\(line)"),
+                    message: "together with \(store.positions.place(of: first))"),
                 isKnown: intake.isKnown(first))
         }
         try readNew(entry, number, of: looked, isLate: true)

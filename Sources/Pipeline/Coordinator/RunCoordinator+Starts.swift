@@ -17,10 +17,11 @@ extension RunCoordinator {
     private func startTransfers() throws {
         let now = clock.now
         guard dispatch.hasRoomForTransfer, dispatch.hasReady(at: now) else { return }
-        ledger.tallies.noteTurn(hasRoomForImage: stages.hasRoomForImage)
-        guard stages.hasRoomForImage else { return }
+        let hasRoom = stages.hasRoomForImage(beside: dispatch.inFlight)
+        ledger.tallies.noteTurn(hasRoomForImage: hasRoom)
+        guard hasRoom else { return }
         try stages.startStoring()
-        while dispatch.hasRoomForTransfer, stages.hasRoomForImage,
+        while dispatch.hasRoomForTransfer, stages.hasRoomForImage(beside: dispatch.inFlight),
             let identifier = try dispatch.nextReady(at: now)
         {
             if let most = rules.configuration.runLimits.entries, dispatch.starts >= most,
@@ -28,7 +29,7 @@ extension RunCoordinator {
             {
                 dispatch.withdrew(identifier, at: now)
                 takeNoMoreEntries()
-                perform(store.update(identifier) { $0.cancel() }, for: identifier)
+                cancel(identifier)
                 continue
             }
             let position = dispatch.countStart(of: store[identifier])
@@ -40,7 +41,7 @@ extension RunCoordinator {
     private func startDerivations() throws {
         let now = clock.now
         var begun = 0
-        while stages.hasRoomForImage, begun < RunCoordinator.derivationsAtOnce,
+        while stages.hasRoomForImage(), begun < RunCoordinator.derivationsAtOnce,
             stages.lookingUp < RunCoordinator.derivationsAtOnce, dispatch.hasDerivation(at: now)
         {
             try stages.startStoring()
@@ -53,7 +54,7 @@ extension RunCoordinator {
 
     /// Ends entries of given-up hosts, a limited number at a time.
     private func endGivenUp() throws {
-        guard dispatch.hasGivenUp else { return }
+        guard dispatch.scheduler.hasGivenUp else { return }
         let now = clock.now
         var ended = 0
         while stages.hasRoomForLookup, ended < RunCoordinator.givenUpAtOnce,

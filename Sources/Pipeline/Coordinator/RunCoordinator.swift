@@ -111,7 +111,7 @@ package final class RunCoordinator {
         var deadline = ending.deadline(nextProgress)
         if mayStart,
             let wakeTime = dispatch.nextStartTime(
-                hasRoomForImage: stages.hasRoomForImage,
+                hasRoomForImage: stages.hasRoomForImage(beside: dispatch.inFlight),
                 hasRoomForLookup: stages.hasRoomForLookup, at: before)
         {
             deadline = min(deadline, wakeTime)
@@ -166,8 +166,9 @@ package final class RunCoordinator {
     /// Returns the host that limits the transfers: nil when all slots are in use, images wait for
     /// the processor or the disk, or the list is still being read and nothing waits.
     private func holdUp(at now: ContinuousClock.Instant) -> HoldUp? {
-        guard dispatch.hasRoomForTransfer, stages.hasRoomForImage, !ending.isStopping,
-            reading.isDone || !dispatch.waitsForNoHost
+        guard dispatch.hasRoomForTransfer, stages.hasRoomForImage(beside: dispatch.inFlight),
+            !ending.isStopping,
+            reading.isDone || !dispatch.scheduler.isEmpty
         else { return nil }
         var holdUp = dispatch.holdUp(at: now)
         if let host = holdUp?.host {
@@ -237,7 +238,7 @@ package final class RunCoordinator {
         while true {
             do {
                 guard let identifier = try dispatch.removeNext() else { return }
-                perform(store.update(identifier) { $0.cancel() }, for: identifier)
+                cancel(identifier)
             } catch {
                 ending.noteLoss()
                 fail(error)
@@ -249,10 +250,10 @@ package final class RunCoordinator {
     private func cancelRunning() {
         for identifier in stages.cancelTransfers() {
             dispatch.withdrew(identifier, at: clock.now)
-            perform(store.update(identifier) { $0.cancel() }, for: identifier)
+            cancel(identifier)
         }
         for identifier in stages.cancelImages() {
-            perform(store.update(identifier) { $0.cancel() }, for: identifier)
+            cancel(identifier)
         }
     }
 

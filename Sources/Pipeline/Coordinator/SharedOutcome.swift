@@ -7,15 +7,13 @@ import Scheduling
 struct SharedOutcome {
     let reason: FailureReason?
     var stored: StoredImage?
-    var expiresAt: Timestamp?
-    let manifest: String
-    let line: Int
+    /// `list.txt:7`.
+    let place: String
 
     func describe(_ result: inout EntryResult) {
         result.reason = reason
-        result.message = "duplicate of \(manifest):\(line)"
+        result.message = "duplicate of \(place)"
         result.stored = stored
-        result.expiresAt = expiresAt
     }
 }
 
@@ -107,20 +105,18 @@ struct LineEnds {
         of duplicate: Entry.Duplicate, _ line: VariantSet, _ own: LineEnd
     ) -> EntryResult {
         let whole = result(line, own)
-        var result = EntryResult(
-            manifest: duplicate.manifest, line: duplicate.line, columns: duplicate.columns,
-            url: duplicate.url, key: machine.entry.key, outcome: whole.outcome,
-            reason: whole.reason,
-            stored: whole.stored, expiresAt: whole.expiresAt)
-        let (manifest, number) = (machine.entry.manifest, machine.entry.line)
+        var result = duplicate.result(whole.outcome, machine.entry.key)
+        result.reason = whole.reason
+        result.stored = whole.stored
+        result.expiresAt = whole.expiresAt
+        let place = "\(machine.entry.manifest):\(machine.entry.line)"
         guard duplicate.addsVariants, whole.outcome != .cancelled else {
             if result.outcome != .cancelled { result.outcome = .duplicate }
             // The end of all lines, unless this one had another.
-            result.message = "duplicate of \(manifest):\(number)"
+            result.message = "duplicate of \(place)"
             return result
         }
-        let together = "together with \(manifest):\(number)"
-        result.message = whole.message.map { "\($0); \(together)" } ?? together
+        result.message = (whole.message.map { "\($0); " } ?? "") + "together with \(place)"
         result.variants = whole.variants
         result.warning = whole.warning
         return result

@@ -284,7 +284,6 @@ struct LookUpWorker {
     }
 }
 
-/// The rows of an entry's variants.
 private struct VariantRows {
     private(set) var first: FreshnessRecord?
     /// The position of the first variant without a row; -1 when each has one.

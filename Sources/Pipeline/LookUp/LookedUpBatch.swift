@@ -72,7 +72,6 @@ struct LookedUpBatch: Sendable {
     /// Stored resources of entries that the run does not take: of other shards, or not selected.
     var resourcesNotTaken: [Int64] = []
 
-    /// Returns the failure that blacklists a record; nil if none does.
     func blacklisting(of number: Int) -> FailureRecord? {
         findings[number].blacklisting.map { blacklistedBy[$0] }
     }
@@ -97,7 +96,6 @@ struct LookedUpBatch: Sendable {
         }
     }
 
-    /// A batch without stored images.
     init(nothingKnownOf batch: EntryBatch) {
         self.init(batch)
         findings = zip(batch.records, batch.fingerprints(by: SHA256Hasher())).map {

@@ -38,7 +38,6 @@ struct UnusualWarmEntries {
     /// The position of a resource's first entry, as messages name it. That of a usual one is not
     /// known.
     func position(of resource: Int64) -> String {
-        UnusualWarmEntries.place(resource).flatMap(positions.knownPosition)
-            .map { "\($0.manifest):\($0.line)" } ?? "an earlier line"
+        UnusualWarmEntries.place(resource).map(positions.place) ?? "an earlier line"
     }
 }

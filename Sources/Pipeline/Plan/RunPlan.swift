@@ -16,7 +16,6 @@ package struct RunPlan: Sendable {
         case blacklisted
         /// An earlier line has its key.
         case duplicate
-        /// A rule of the user excludes it.
         case excluded
         /// The line is no entry, or contradicts an earlier one.
         case invalid
@@ -30,9 +29,7 @@ package struct RunPlan: Sendable {
         }
     }
 
-    /// The requests to one host.
     package struct PlannedHost: Sendable {
-        /// Scheme, host and port.
         package let name: String
         /// Without redirects and retries.
         package internal(set) var requests = 0
@@ -47,7 +44,6 @@ package struct RunPlan: Sendable {
         package internal(set) var coolingUntil: Timestamp?
     }
 
-    /// One line of a list.
     package struct PlannedLine: Sendable {
         package let manifest: String
         package let line: Int

@@ -40,15 +40,7 @@ package struct RunPlanner {
 
     private var configuration: RunConfiguration { rules.configuration }
 
-    package mutating func plan(_ entries: some EntryReading) throws(UserError) -> RunPlan {
-        do {
-            return try read(entries)
-        } catch {
-            throw RunFailure(error).error
-        }
-    }
-
-    private mutating func read(_ entries: some EntryReading) throws -> RunPlan {
+    package mutating func plan(_ entries: some EntryReading) throws -> RunPlan {
         try readAll(entries)
         plan.hosts = hosts.values.sorted {
             ($1.requests, $0.name) < ($0.requests, $1.name)

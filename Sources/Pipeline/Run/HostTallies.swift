@@ -2,11 +2,9 @@ import PrefetchModel
 import Scheduling
 import Transfers
 
-/// The requests of the hosts with most of them, for the progress and the summary.
 struct HostTallies {
     typealias Instant = ContinuousClock.Instant
 
-    /// The requests of one host.
     struct HostTally {
         var requests = 0
         var responses = 0
@@ -17,7 +15,6 @@ struct HostTallies {
         /// Over reused connections: their transfers do not begin with a handshake.
         var waiting = Duration.zero
         var receiving = Duration.zero
-        /// The times of complete responses.
         var times = DurationHistogram()
         var failures = HostFailures()
 
@@ -50,7 +47,6 @@ struct HostTallies {
     private static let shownHosts = 10
     private static let shortestTime = Duration.seconds(1)
 
-    /// Counts a transfer with a response.
     mutating func note(_ completion: TransferCompletion, of host: String, at now: Instant) {
         guard let connection = completion.connection else { return }
         update(host, since: now - completion.elapsed) { tally in

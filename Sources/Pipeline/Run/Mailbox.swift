@@ -2,6 +2,16 @@ import PrefetchModel
 import Threading
 import Transfers
 
+/// The source of all events of a run.
+protocol EventSource: AnyObject {
+    /// Waits for an event or the `deadline`; returns all events and, if wanted, the next input.
+    func take(
+        wantsInput: Bool, until deadline: ContinuousClock.Instant?
+    ) -> (events: [Mailbox.Event], input: Mailbox.ListInput?)
+
+    func endReading()
+}
+
 /// The events and inputs for the coordinator's thread.
 ///
 /// Inputs have a bounded queue of their own, so that readers far ahead wait. Events are limited by

@@ -67,3 +67,32 @@ package struct Run {
         return lookup
     }
 }
+
+/// The access of other threads to a run.
+package final class RunControl: Sendable {
+    let mailbox = Mailbox()
+
+    package init() {}
+
+    /// Stops the run because of a signal: nothing more starts, running work is finished or
+    /// cancelled within ten seconds, and stored images are committed. Any thread may call it.
+    package func stop(signal: Int32) {
+        mailbox.put(.stop(signal: signal))
+    }
+}
+
+/// The two clocks of a run: the monotonic one for waiting, the wall clock for stored times.
+package struct RunClock: Sendable {
+    let monotonic: @Sendable () -> ContinuousClock.Instant
+    let wall: @Sendable () -> Timestamp
+
+    package init(
+        monotonic: @escaping @Sendable () -> ContinuousClock.Instant = { .now },
+        wall: @escaping @Sendable () -> Timestamp
+    ) {
+        self.monotonic = monotonic
+        self.wall = wall
+    }
+
+    var now: ContinuousClock.Instant { monotonic() }
+}

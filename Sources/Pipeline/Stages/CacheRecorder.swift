@@ -3,7 +3,6 @@ import EntryLifecycle
 import PrefetchModel
 import Scheduling
 
-/// Records a run in its cache.
 final class CacheRecorder: RunRecording {
     private let configuration: RunConfiguration
     private let cache: OpenCache

@@ -3,7 +3,6 @@ import EntryLifecycle
 import PrefetchModel
 import Transfers
 
-/// Bytes for a codec worker.
 struct CodecJob: Sendable {
     enum JobInput: Sendable {
         case body(Download)
@@ -40,7 +39,6 @@ struct CodecJob: Sendable {
         let part: PartKey
     }
 
-    /// The identity of a part of a body.
     struct PartKey: Sendable {
         let key: String
         /// The responding URL of the part, without user information.
@@ -112,4 +110,27 @@ extension [VariantEnd?] {
         }
         return first
     }
+}
+
+struct CodecCompletion: Sendable {
+    enum JobResult: Sendable {
+        case processed(ProcessingResult)
+        /// The part of a broken body that was kept; nil when none was.
+        case partSaved(PartialBody?)
+        case fatal(any Error)
+    }
+
+    let id: Int
+    let result: JobResult
+    var decode: Duration?
+    var encode: Duration?
+    var remark = ""
+    /// Variants of ``CodecJob/Download/others``, for the same row.
+    var others: [OtherVariant] = []
+}
+
+/// A variant that a run has not requested.
+struct OtherVariant: Sendable {
+    let variant: RequestedVariant
+    let image: StoredImage?
 }

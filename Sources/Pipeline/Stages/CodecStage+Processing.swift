@@ -10,7 +10,6 @@ import Transfers
 /// The methods throw a ``PrefetchModel/Failure`` of the image, ``Codecs/CodecError/cancelled`` when
 /// the run is cancelled, and any other error when the cache cannot be written.
 extension CodecStage {
-    /// The bytes that variants are made from.
     private struct SourceBytes {
         let bytes: UnsafeRawBufferPointer
         let digest: ContentDigest
@@ -28,23 +27,12 @@ extension CodecStage {
             guard let filter = job.variants.primary.recipe.bodyFilter else {
                 return try process(download, job, body, isContinued: isContinued, hasher: hasher)
             }
-            let image = try filtered(body, of: download, by: filter)
+            let image = try filters.image(of: body, by: filter) {
+                download.body.reserve(derivedBytes: $0)
+            }
             return try image.withUnsafeBytes { bytes in
                 try process(download, job, bytes, isContinued: isContinued, hasher: hasher)
             }
-        }
-    }
-
-    private func filtered(
-        _ body: UnsafeRawBufferPointer, of download: CodecJob.Download, by filter: BodyFilterName
-    ) throws -> ArraySlice<UInt8> {
-        do {
-            return try filters.image(of: body, by: filter) {
-                download.body.reserve(derivedBytes: $0)
-            }
-        } catch {
-            throw error.isCancellation
-                ? CodecError.cancelled : Failure(.bodyFilter, error.message)
         }
     }
 

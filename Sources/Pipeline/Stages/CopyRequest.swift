@@ -17,7 +17,6 @@ struct CopyRequest: Sendable {
         let resource: Int64?
         /// Whether an earlier line of its key may have stored the resource since the list was read.
         var isFoundByKey = false
-        /// Whether the seed cache has its images.
         var isSeeded = false
         /// Whether an earlier run left a failure of its key.
         let failedBefore: Bool

@@ -77,7 +77,6 @@ final class LiveStages: StageProviding {
     }
 }
 
-/// The transfer loop on its thread.
 private final class TransferThread: Transferring {
     private let loop: TransferLoop
     private let thread: OwnedThread
@@ -105,7 +104,6 @@ private final class TransferThread: Transferring {
     }
 }
 
-/// The writer on its thread.
 private final class WriterThread: Committing {
     private let writer: MetadataWriter
     private let thread: OwnedThread

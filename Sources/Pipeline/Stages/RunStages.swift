@@ -16,7 +16,7 @@ struct RunStages {
     /// Look-ups without findings so far.
     private(set) var lookingUp = 0
     /// Look-ups of entries before their turns.
-    private var ahead = LookAhead()
+    private(set) var ahead = LookAhead()
 
     /// Messages for the threads, sent at the end of a turn of the run's loop: a wake-up costs more
     /// than a small file.
@@ -37,9 +37,13 @@ struct RunStages {
 
     // MARK: Room
 
-    /// Whether one more image may be decoded and wait for its commit.
-    var hasRoomForImage: Bool {
-        processing < processingCapacity && hasRoomForCommit
+    /// Whether one more image may be requested or decoded, and wait for its commit.
+    ///
+    /// While images wait for a worker, those that arrive count, too: more transfers at once would
+    /// only fill the memory. They are limited by their hosts alone when the workers are waiting.
+    func hasRoomForImage(beside transfers: Int = 0) -> Bool {
+        let arriving = processing > storing?.images.workers ?? 0 ? transfers : 0
+        return processing + arriving < processingCapacity && hasRoomForCommit
             && storing?.room?.isShort != true
     }
     /// Whether one more change may wait for the writer.
@@ -73,11 +77,6 @@ struct RunStages {
 
     /// Returns the findings of an entry at its turn, if it was looked up ahead.
     mutating func takeFound(_ identifier: Int) -> LookAhead.FoundAhead { ahead.take(identifier) }
-
-    /// Whether an entry was looked up ahead of its turn, or is about to be.
-    func isAhead(_ identifier: Int) -> Bool { ahead.knows(identifier) }
-
-    var hasRoomAhead: Bool { ahead.hasRoom }
 
     /// Sends the batch of requests.
     ///

@@ -71,7 +71,6 @@ package struct EntryBatch: Sendable {
     /// The manifest's path as the user gave it; `-` for standard input.
     package let manifest: String
 
-    /// The name of the list of URLs among the arguments.
     package static let nameOfArguments = "arguments"
     /// UTF-8 (URLs are ASCII) of less than 2 GiB that holds the ranges of the records.
     package var text: [UInt8]

@@ -4,7 +4,6 @@ package enum ListOmission: CaseIterable, Sendable {
     case invalidEntry
     /// A URL of another scheme, which may be a misspelt one.
     case otherScheme
-    /// A row with an empty URL.
     case emptyURL
     /// The name of the only column of a table.
     case header

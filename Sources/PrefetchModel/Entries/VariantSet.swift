@@ -109,7 +109,6 @@ extension VariantSet {
     }
 }
 
-/// Sets of lines with one key.
 extension VariantSet {
     /// The set with the variants of another line of the same key appended; nil for more than
     /// ``maximumCount``.

@@ -2,7 +2,6 @@
 package enum ColourTreatment: String, Sendable {
     /// Stored as the source declares them.
     case kept
-    /// Converted to sRGB.
     case converted
     /// The source declares none, or what it declares was stripped without a conversion.
     case assumedSRGB = "assumed-srgb"

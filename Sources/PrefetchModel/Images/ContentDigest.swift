@@ -5,8 +5,8 @@ package struct ContentDigest: Hashable, BitwiseCopyable, Sendable {
 
     package static let byteCount = 32
 
-    /// A placeholder where only the form of a text is checked.
-    static let zero = ContentDigest(words: (0, 0, 0, 0))
+    /// A placeholder where only the form of a text is checked, or a record is read.
+    package static let zero = ContentDigest(words: (0, 0, 0, 0))
 
     private init(words: (UInt64, UInt64, UInt64, UInt64)) {
         self.words = words
@@ -57,7 +57,6 @@ package struct ContentDigest: Hashable, BitwiseCopyable, Sendable {
 
     package var bytes: [UInt8] { withBytes { [UInt8]($0) } }
 
-    /// Calls `body` with the 32 bytes.
     package func withBytes<Result>(_ body: (UnsafeRawBufferPointer) throws -> Result) rethrows
         -> Result
     {

@@ -23,7 +23,6 @@ package enum ImageFormat: String, CaseIterable, Sendable {
         }
     }
 
-    /// The media type registered for the format.
     package var mediaType: String {
         switch self {
         case .heif: "image/heic"

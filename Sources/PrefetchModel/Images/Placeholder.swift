@@ -15,8 +15,11 @@ package struct Placeholder: Hashable, Sendable {
 
     /// Parses ``thumbHashText``; nil for any other text.
     package static func thumbHash(base64 text: String) -> [UInt8]? {
-        let hash = text.utf8.count <= 36 ? [UInt8](base64: text) : nil
-        return hash.flatMap { (5...25).contains($0.count) ? $0 : nil }
+        guard text.utf8.count <= 36,
+            let hash = Array(text.utf8).withUnsafeBytes({ [UInt8](base64: $0) }),
+            (5...25).contains(hash.count), hash.base64.elementsEqual(text.utf8)
+        else { return nil }
+        return hash
     }
 
     /// `#rrggbb`.

@@ -128,9 +128,7 @@ extension Recipe {
         default:
             var recipe = Recipe()
             guard let setting = SpecificationSetting.allCases.first(where: { $0.flag == flag })
-            else {
-                return nil
-            }
+            else { return nil }
             let isRight = setting.set(itemValue(value, ofFlag: flag), of: &recipe)
             return isRight ? nil : "takes \(setting.form)"
         }
@@ -149,9 +147,7 @@ extension Recipe {
         case "resize": return value.map { "resize=\($0)" }
         default:
             guard let setting = SpecificationSetting.allCases.first(where: { $0.flag == flag })
-            else {
-                return nil
-            }
+            else { return nil }
             return value.map { setting.shown + itemValue($0, ofFlag: flag) } ?? setting.rawValue
         }
     }
@@ -206,7 +202,7 @@ extension Recipe {
     }
 
     /// The items other than formats.
-    fileprivate enum SpecificationSetting: String, CaseIterable {
+    enum SpecificationSetting: String, CaseIterable {
         case quality = "q"
         case stripping = "strip"
         case formats = "allow-formats"
@@ -217,6 +213,16 @@ extension Recipe {
         case keepsLarger = "keep-larger"
         case isLinear = "linear"
         case scaleDownPixels = "scale-down-pixels"
+
+        /// Takes the name in a ``Recipe/canonicalText``.
+        init?(canonicalName name: String) {
+            switch name {
+            case "formats": self = .formats
+            case "max": self = .maximumBytes
+            case "larger": self = .keepsLarger
+            default: self.init(rawValue: name)
+            }
+        }
 
         var takesValue: Bool { self != .keepsLarger && self != .isLinear }
 
@@ -274,7 +280,6 @@ extension Recipe {
             }
         }
 
-        /// Returns whether it takes the value.
         func set(_ value: String?, of recipe: inout Recipe) -> Bool {
             guard let value else {
                 if self == .isLinear { recipe.isLinear = true }

@@ -203,7 +203,6 @@ extension Recipe {
         if case .resize(.pixels)? = transformations.first { true } else { false }
     }
 
-    /// The recipe without transformations.
     package var untransformed: Recipe {
         var recipe = self
         recipe.transformations = []
@@ -242,7 +241,6 @@ package enum EncodingEffort: String, CaseIterable, Sendable {
     case small
 }
 
-/// A format with an encoder.
 package enum EncodedImageFormat: String, CaseIterable, Sendable {
     case jpeg
     case png

@@ -18,7 +18,6 @@ package enum Transformation: Hashable, Sendable {
     case border(Int, RGBAColor)
     /// Rounded corners of this radius; at most half the shorter side.
     case round(PixelLength, Corners)
-    /// The largest circle in the centre.
     case circle
     /// The picture in the file with this digest, composited at its own size and clipped.
     case overlay(ContentDigest, CropGeometry.Gravity)

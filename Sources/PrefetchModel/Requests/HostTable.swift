@@ -19,7 +19,6 @@ package struct HostTable<Value: Sendable>: Sendable {
     package var isEmpty: Bool { rows.isEmpty }
     package var values: [Value] { rows.map(\.value) }
 
-    /// The value at a position among ``values``.
     package subscript(position: Int) -> Value { rows[position].value }
 
     /// Returns the position among ``values`` of the host in a canonical URL or origin; nil without
@@ -75,7 +74,6 @@ package struct HostPattern: Hashable, Sendable {
         guard !bytes.isEmpty, bytes.allSatisfy(isAllowed) else { return nil }
     }
 
-    /// Whether the pattern may match a host of a domain.
     func mayMatch(hostOf domain: String) -> Bool {
         let name = Array(domain.utf8)
         return matches(name[...]) || bytes.last == HostPattern.star

@@ -137,7 +137,7 @@ extension RedactedURL {
         guard
             let colon = bytes[(address ?? authority)..<max(end, address ?? end)].firstIndex(
                 of: Byte.colon),
-            bytes[(colon + 1)..<end].contains(where: { !isDigit($0) })
+            !bytes[(colon + 1)..<end].allSatisfy(\.isDecimalDigit)
         else { return nil }
         return rest.lastIndex(of: Byte.at)
     }
@@ -146,14 +146,8 @@ extension RedactedURL {
         byte == Byte.slash || byte == Byte.backslash
     }
 
-    private static func isDigit(_ byte: UInt8) -> Bool {
-        (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
-    }
-
     private static func isSchemeByte(_ byte: UInt8) -> Bool {
-        let lower = byte | 0x20
-        return (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(lower) || isDigit(byte)
-            || byte == UInt8(ascii: "+") || byte == UInt8(ascii: "-") || byte == UInt8(ascii: ".")
+        byte.isLetter || byte.isDecimalDigit || "+-.".utf8.contains(byte)
     }
 }
 
@@ -216,8 +210,7 @@ extension RedactedURL {
                 byte = value
                 index += 2
             }
-            plain.append(
-                (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte) ? byte | 0x20 : byte)
+            plain.append(byte.lowercased)
             index += 1
         }
         if secretNames.contains(String(decoding: plain, as: UTF8.self)) { return true }

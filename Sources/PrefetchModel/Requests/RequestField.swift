@@ -21,9 +21,6 @@ extension HeaderField {
     /// Parses a field in the form of `curl --header`: `Name: value`. `Name:` removes a field that
     /// would otherwise be sent, and is represented by an empty ``value``.
     ///
-    /// - Parameters:
-    ///   - line: The field.
-    ///   - form: The usual form in messages.
     /// - Throws: For a name that is not a token (RFC 9110 §5.6.2), for CR, LF, NUL and other
     ///   control characters except tabs, and for fields derived from the URL, the cache or the
     ///   connection. The error repeats nothing of the value, which may be secret.
@@ -35,7 +32,7 @@ extension HeaderField {
             throw UserError(.usage, "a header is written \(form)")
         }
         let name = bytes[..<colon]
-        guard !name.isEmpty, name.allSatisfy(HeaderField.isTokenByte) else {
+        guard !name.isEmpty, name.allSatisfy(\.isTokenByte) else {
             throw UserError(
                 .usage, "a header's name is not made of letters, digits and !#$%&'*+-.^_`|~")
         }
@@ -51,15 +48,6 @@ extension HeaderField {
         let lowercased = self.name.lowercased()
         if let owner = HeaderField.ownership[lowercased] {
             throw UserError(.usage, "the header '\(lowercased)' \(owner)")
-        }
-    }
-
-    private static func isTokenByte(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "0")...UInt8(ascii: "9"):
-            true
-        default: "!#$%&'*+-.^_`|~".utf8.contains(byte)
         }
     }
 }

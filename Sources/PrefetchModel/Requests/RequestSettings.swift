@@ -36,7 +36,6 @@ package struct RequestSettings: Sendable {
     package var clientCertificate: ClientCertificate?
     /// Fixed addresses of names, instead of DNS.
     package var hostAddresses: [HostAddresses] = []
-    /// Disables HTTP/2.
     package var usesHTTP1Only = false
     package var addressFamily: AddressFamily = .any
     /// Allows link-local and metadata addresses for listed requests.
@@ -145,20 +144,15 @@ package struct HostAddresses: Hashable, Sendable {
 package struct ProxySettings: Hashable, Sendable {
     /// For http URLs: `[SCHEME://][USER:PASSWORD@]HOST[:PORT]`.
     package var http: String?
-    /// For https URLs.
     package var https: String?
     /// Hosts to connect to directly, in the form of `NO_PROXY`, separated by commas or blanks.
     /// Names include their subdomains; addresses and networks like `10.0.0.0/8` are allowed; `*`
     /// means all.
     package var exceptions: String
 
-    /// Creates settings from flags and the environment.
-    ///
-    /// - Parameters:
-    ///   - explicit: The proxy for all requests; overrides the environment.
-    ///   - exceptions: Overrides the environment.
-    ///   - environment: Returns the value of a variable. Like curl, `HTTP_PROXY` is ignored: in CGI
-    ///     programs its value is controlled by clients (https://httpoxy.org).
+    /// Creates settings from flags, which override the environment; `explicit` is the proxy for
+    /// all requests. As with curl, `HTTP_PROXY` is ignored: in CGI programs its value is controlled
+    /// by clients (https://httpoxy.org).
     package init(
         explicit: String? = nil, exceptions: String? = nil,
         environment: (String) -> String? = { _ in nil }

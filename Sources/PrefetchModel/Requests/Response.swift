@@ -33,7 +33,6 @@ package struct Response: Sendable {
     }
 }
 
-/// The target of a redirect.
 package enum Redirect: Hashable, Sendable {
     /// Without credentials: only the user may give them.
     case to(RequestURL)

@@ -3,7 +3,6 @@ package struct ResponseConnection: Hashable, Sendable {
     package var version: HTTPVersion
     /// Whether an earlier transfer had opened the connection.
     package var isReused: Bool
-    /// From the sent request to the first byte of the response.
     package var timeToFirstByte: Duration
     /// The peer's address as text, the proxy's if there is one; empty if unknown.
     package var address: String

@@ -27,10 +27,8 @@ package struct ResponseRules: Sendable {
     }
 }
 
-/// The use of the body of a whole response.
 package enum BodyUse: Sendable {
     case stored
-    /// Received and dropped.
     case dropped
     /// Not requested: the method is HEAD.
     case none

@@ -1,7 +1,6 @@
 /// The explanations of failures and slow hosts, with the flags that may help: the one table for
 /// messages about entries and for hints about hosts.
 package enum Advice {
-    /// Returns the advice about an HTTP status; nil if the status says everything.
     package static func about(httpStatus: Int) -> String? {
         switch httpStatus {
         case 401: "credentials required, see --user, --netrc and --header"

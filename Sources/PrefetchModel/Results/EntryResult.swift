@@ -76,7 +76,6 @@ package struct EntryResult: Sendable {
 
     /// The display form without secrets; text that is no URL is unchanged.
     package var shownURL: String { shown(url) }
-    /// The display form of the key.
     package var shownKey: String { key == url ? shownURL : shown(key) }
 
     private func shown(_ text: String) -> String {

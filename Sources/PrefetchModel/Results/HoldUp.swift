@@ -1,10 +1,8 @@
 /// A host that limits the speed of a run.
 package struct HoldUp: Hashable, Sendable {
-    /// Scheme, host and port.
     package var host: String
     /// Its responses a second; nil if unknown.
     package var perSecond: Double?
-    /// Its transfers in flight.
     package var inFlight: Int
     /// Entries waiting for it, including retries.
     package var waiting: Int
@@ -21,9 +19,7 @@ package struct HoldUp: Hashable, Sendable {
 
 /// A pause of a host that held up a run, as seen about once a second.
 package struct HostPause: Hashable, Sendable {
-    /// Scheme, host and port.
     package var host: String
-    /// The time since the run's start.
     package var start: Duration
     package var end: Duration
 

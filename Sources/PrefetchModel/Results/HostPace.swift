@@ -17,12 +17,10 @@ package struct HostPace: Hashable, Sendable {
     /// The slowest pace of a host that refuses requests. Longer pauses are the circuit breaker's.
     package static let longestInterval = Duration.seconds(10)
 
-    /// Scheme, host and port.
     package var host: String
     package var version: HTTPVersion
     /// Requests sent, redirects and retries included.
     package var requests: Int
-    /// Responses, refusals included.
     package var responses: Int
     package var refusals: Int
     /// The limit of concurrent transfers at the end.

@@ -13,7 +13,6 @@ package enum Outcome: String, CaseIterable, Sendable {
     case duplicate
     /// The URL failed permanently in an earlier run, and its blacklisting has not expired.
     case blacklisted
-    /// A rule of the user excluded it.
     case excluded
     /// Not warm; ``FailureReason`` says why.
     case failed
@@ -69,7 +68,6 @@ package enum FailureReason: String, CaseIterable, BitwiseCopyable, Sendable {
     case notSelected = "not-selected"
     /// Excluded by a directive of its origin that the user follows.
     case robots
-    /// The filter of bodies failed.
     case bodyFilter = "body-filter"
     case disk
     case `internal`

@@ -1,7 +1,6 @@
 /// The counts of a run so far. After its end, the outcomes' counts add up to ``entriesRead``.
 package struct RunCounters: Hashable, Sendable {
     package var entriesRead = 0
-    /// By ``Outcome/index``.
     private var outcomes = [Int](repeating: 0, count: Outcome.allCases.count)
     private var reasons: [FailureReason: Int] = [:]
     /// Failures that an earlier run had with the same reason.
@@ -40,9 +39,7 @@ package struct RunCounters: Hashable, Sendable {
         FailureReason.allCases.reduce(0) { $0 + ($1.isExclusion ? self[$1] : 0) }
     }
 
-    /// Entries with an outcome.
     package var entriesDone: Int { outcomes.reduce(0, +) }
-    /// Entries with an outcome other than `cancelled`.
     package var entriesFinished: Int { entriesDone - self[.cancelled] }
 
     /// Counts an outcome. A reason is counted only for `failed` and `excluded`, so that a failure
@@ -59,7 +56,6 @@ package struct RunCounters: Hashable, Sendable {
 package struct PrunedCounts: Hashable, Sendable {
     package var images: Int
     package var variants: Int
-    /// Bytes of content files.
     package var bytes: Int
 
     package init(images: Int, variants: Int, bytes: Int) {
@@ -69,7 +65,6 @@ package struct PrunedCounts: Hashable, Sendable {
     }
 }
 
-/// The shard of a run.
 package struct ShardResult: Hashable, Sendable {
     package var shard: Shard
     /// The SHA-256 of the plan's file in hexadecimal digits; nil without a plan.
@@ -102,7 +97,6 @@ package struct SinkResult: Hashable, Sendable {
     }
 }
 
-/// The result of a run.
 package struct RunSummary: Sendable {
     package var counters: RunCounters
     package var startedAt: Timestamp
@@ -112,11 +106,8 @@ package struct RunSummary: Sendable {
     package var cacheDirectory: String
     /// The error that ended the run, with its subject; nil if the run completed.
     package var fatalMessage: String?
-    /// A hint for the user, if there is one.
     package var fatalHint: String?
-    /// The signal that stopped the run, if any.
     package var stoppedBySignal: Int32?
-    /// The limit that ended the run with work left, if any.
     package var endedBy: RunLimit?
     /// Whether the run requests more than `main`, so that the number of variants is worth
     /// reporting.
@@ -125,7 +116,6 @@ package struct RunSummary: Sendable {
     package var pruned: PrunedCounts?
     /// The reason that a run that evicts or prunes has removed nothing; nil if it could.
     package var unlistedKeptBy: ListGap?
-    /// The outage that explains the failures, if any.
     package var outage: Outage?
     /// Whether an earlier run has reported that outage.
     package var isOutageKnown = false
@@ -142,7 +132,6 @@ package struct RunSummary: Sendable {
     package var seedCache: String?
     /// The copy of the cache in a bucket; nil if none was asked for.
     package var sink: SinkResult?
-    /// The shard of the lists that was run; nil for all of them.
     package var shard: ShardResult?
     /// The lists by URL; nil for a run without any, or without requests.
     package var lists: ListCounts?
@@ -163,9 +152,7 @@ package struct RunSummary: Sendable {
     }
 }
 
-/// A limit that ends a run.
 package enum RunLimit: String, Sendable {
-    /// The number of entries.
     case entries = "limit"
     case deadline
     /// The first failure that decides the exit status.
@@ -175,7 +162,6 @@ package enum RunLimit: String, Sendable {
 /// A snapshot of a run for the progress line.
 package struct RunProgress: Sendable {
     package var counters: RunCounters
-    /// Transfers in flight.
     package var inFlight: Int
     /// Whether all manifests are read, so that ``RunCounters/entriesRead`` is the total.
     package var isTotalKnown: Bool

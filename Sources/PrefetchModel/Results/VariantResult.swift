@@ -7,7 +7,6 @@ package struct VariantResult: Hashable, Sendable {
     /// The reason of the failure, set exactly for `failed`, or for `blacklisted` the reason of the
     /// earlier failure.
     package var reason: FailureReason?
-    /// The stored image, if any; for a failed variant, the copy that was kept.
     package var stored: StoredImage?
 
     package init(

@@ -37,7 +37,6 @@ package struct WarmEntry: Sendable {
     }
 }
 
-/// The lines of a batch's warm entries.
 package struct WarmLines: Sendable {
     /// The lines, including line ends.
     package let bytes: [UInt8]
@@ -53,7 +52,6 @@ package struct WarmLines: Sendable {
         self.ends = ends
     }
 
-    /// Whether a record has a line.
     package func has(_ number: Int) -> Bool { !self[record: number].isEmpty }
 
     /// The range of a record's line; empty if it has none.

@@ -5,7 +5,6 @@ extension Duration {
         ("", 1), ("ms", 0.001), ("s", 1), ("m", 60), ("h", 3600), ("d", 86400),
     ]
 
-    /// The accepted form, for messages.
     package static let quantityForm = "a duration like 500ms, 90s, 5m, 12h or 30d"
 
     /// Parses the text form, rounded to milliseconds.
@@ -45,7 +44,6 @@ extension ByteCount {
         ("gib", 1 << 30),
     ]
 
-    /// The accepted form, for messages.
     package static let quantityForm = "a size like 500000, 200KiB, 64MiB or 2GB"
 
     /// The accepted form if a unit is required.

@@ -1,6 +1,5 @@
 /// Interprets bytes as ASCII characters.
 extension UInt8 {
-    /// The value of a hexadecimal digit of either case, or nil.
     @inlinable package var hexadecimalValue: UInt8? {
         switch self {
         case UInt8(ascii: "0")...UInt8(ascii: "9"): self - UInt8(ascii: "0")
@@ -21,6 +20,11 @@ extension UInt8 {
 
     @inlinable package var isLetter: Bool {
         (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(self | 0x20)
+    }
+
+    /// Whether the byte is a `tchar` (RFC 9110 §5.6.2).
+    package var isTokenByte: Bool {
+        isLetter || isDecimalDigit || "!#$%&'*+-.^_`|~".utf8.contains(self)
     }
 
     @inlinable package var lowercased: UInt8 {

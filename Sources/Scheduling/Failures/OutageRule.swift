@@ -26,7 +26,6 @@ package struct OutageRule: Sendable {
     private var hosts = FingerprintTable<UInt32>()
     /// Failures for other reasons than the host's first one, by host and reason.
     private var otherReasons = FingerprintTable<UInt32>()
-    /// The names of failed hosts, as long as there are few.
     private var names: [HostFingerprint: String] = [:]
     /// Failures that may be part of an outage, on all hosts.
     private var failures: [FailureReason: Int] = [:]

@@ -34,7 +34,6 @@ struct AdaptiveConcurrency: Sendable {
         case reduced(from: Int, latency: Double, isCheck: Bool)
     }
 
-    /// The latencies of one round, in seconds.
     private struct Round {
         /// Transfers up to this start belong to earlier rounds.
         let startsBefore: Int

@@ -19,7 +19,6 @@ struct HostBreaker: Sendable {
     var storedGiveUpCause: StoredCause?
 }
 
-/// The starts at a host.
 struct HostStarts: Sendable {
     private(set) var count = 0
     private(set) var first: Moment?

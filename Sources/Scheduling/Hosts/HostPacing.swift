@@ -40,13 +40,11 @@ package struct HostPacing: Sendable {
     var overloadsInARow = 0
     var isHalfOpen: Bool { breaker.startsAtOpening != nil }
     var coolingUntil: Moment?
-    /// Whether it has responded while it was requested.
     var hasResponded = false
     /// Whether its last good answer came over a connection that carries several transfers.
     private var isShared = false
 
     package var concurrency: Int { adaptive.limit }
-    /// The current limit of requests a second; nil for none.
     package var requestsPerSecond: Double? { rate.limit }
 
     /// The limit of the pace; nil while it is not known, because something else limits the run.

@@ -35,7 +35,6 @@ struct RefusalSeries: Sendable {
         entriesInARow = 0
     }
 
-    /// Notes an entry that was not refused before.
     mutating func noteEntry() {
         entriesInSeries += 1
         entriesInARow += 1

@@ -27,7 +27,6 @@ struct HostStore: Sendable {
         }
     }
 
-    /// An unpacked host.
     struct Host: Sendable {
         /// Ascending by level, never empty ones; few, since few priorities are in use.
         var queues: [Queue] = []
@@ -66,7 +65,6 @@ struct HostStore: Sendable {
         static func < (left: Rank, right: Rank) -> Bool { left.value < right.value }
     }
 
-    /// A queue without entries in memory.
     private struct PackedQueue: Sendable {
         let first: Rank
         let place: SpillPlace
@@ -75,7 +73,6 @@ struct HostStore: Sendable {
         var next: PoolIndex
     }
 
-    /// References to the data of one host.
     private struct References: Sendable {
         /// The host while something of it runs or waits in memory.
         var active = PoolIndex.none
@@ -111,7 +108,6 @@ struct HostStore: Sendable {
         self.maximumActive = maximumActive
     }
 
-    /// Hosts with knowledge or waiting entries.
     var count: Int { table.count }
     var activeCount: Int { active.count }
     var numbers: some Sequence<Int> { table.numbers }

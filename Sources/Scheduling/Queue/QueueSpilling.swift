@@ -10,11 +10,8 @@ package protocol QueueSpilling: AnyObject {
 
     /// Moves an entry out of memory, and links it after `last`, if one is given.
     ///
-    /// - Parameters:
-    ///   - entry: an entry in memory.
-    ///   - position: its position in the start order of its queue.
-    ///   - next: the link to its successor.
-    ///   - last: a spilled entry without a successor.
+    /// `position` is that in the start order of its queue, and `next` links to its successor.
+    ///
     /// - Returns: the link to the entry.
     /// - Throws: when there is no space for it, or the link of `last` cannot be written; the entry
     ///   stays in memory.
@@ -37,7 +34,6 @@ package struct SpillPlace: Hashable, BitwiseCopyable, Sendable {
     }
 }
 
-/// A link from one spilled entry to its successor.
 package struct SpillLink: Hashable, BitwiseCopyable, Sendable {
     package var place: SpillPlace?
     /// The successor's position in the start order of its queue, known without reading the entry.

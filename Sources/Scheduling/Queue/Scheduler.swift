@@ -48,7 +48,6 @@ package struct Scheduler {
     package struct Place: Sendable {
         fileprivate let rank: HostStore.Rank
 
-        /// Whether it is among those of first turns.
         package var isFirstTurn: Bool { Scheduler.isFirstTurn(level: rank.level) }
 
         package func isFirstTurn(of priority: Priority) -> Bool {
@@ -56,7 +55,6 @@ package struct Scheduler {
         }
     }
 
-    /// One entry's use of a host.
     package struct HostUse: Hashable, Sendable {
         fileprivate let host: Int
         fileprivate let start: HostPacing.Start
@@ -71,7 +69,6 @@ package struct Scheduler {
         package let waiting: Int
         /// The time before which no entry of the host starts; nil without one.
         package let wakeTime: Instant?
-        /// An entry that waits in memory, if any does.
         package let waitingEntry: Int?
     }
 
@@ -101,7 +98,6 @@ package struct Scheduler {
     /// An error of the storage while entries woke.
     private var spillError: (any Error)?
 
-    /// Entries that wait.
     package internal(set) var count = 0
     /// Fresh entries that wait in memory.
     package internal(set) var countInMemory = 0
@@ -111,9 +107,7 @@ package struct Scheduler {
     package private(set) var running = 0
     /// Entries that wait for a time of their own.
     package var sleepingCount: Int { sleepers.count }
-    /// Hosts with knowledge or waiting entries.
     package var hostCount: Int { hosts.count }
-    /// Hosts that are not packed.
     package var activeHostCount: Int { hosts.activeCount }
 
     /// Takes the rules for all hosts, those for hosts with their own, and the number of runs that
