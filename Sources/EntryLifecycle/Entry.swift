@@ -9,17 +9,15 @@ package struct Entry: Sendable {
     package let line: Int
     /// The first URL of its line. Includes the credentials of the manifest.
     package let listedURL: RequestURL
-    /// The number of the URL in use among those of its line, 0 for the first.
+    /// The number of the URL in use in its line, 0 for the first.
     package internal(set) var alternative = 0
     package let key: String
     package internal(set) var priority: Priority
     package let queuedAt: ContinuousClock.Instant
     package let state: EntryState
-    /// The stored resource of its key; nil if there was none.
+    /// The stored resource of its key, if any.
     package let resource: Int64?
-    /// The number of the variants of its own line.
     package let variantSet: UInt32
-    /// Whether an earlier run recorded a failure of its key.
     package var failedBefore = false
     /// Whether an earlier run stored anything about it.
     package var wasKnownBefore: Bool {
@@ -40,8 +38,8 @@ package struct Entry: Sendable {
         }
     }
 
-    /// The header fields of its line, for the URL in use. Those of a table of hosts belong to the
-    /// first URL, so another origin gets none.
+    /// The header fields of its line, for the URL in use. Fields from a table of hosts belong to
+    /// the first URL, so another origin gets none.
     package var headers: [HeaderField] {
         guard let headers = extras?.headers, !headers.isEmpty else { return [] }
         return alternative == 0 || url.origin == listedURL.origin ? headers : []
@@ -50,8 +48,7 @@ package struct Entry: Sendable {
     package init(
         manifest: String, line: Int, url: RequestURL, key: String, priority: Priority,
         state: EntryState, resource: Int64?, extras: EntryExtras?, variantSet: UInt32 = 0,
-        alternative: Int = 0,
-        queuedAt: ContinuousClock.Instant
+        alternative: Int = 0, queuedAt: ContinuousClock.Instant
     ) {
         self.manifest = manifest
         self.line = line
@@ -72,7 +69,6 @@ package struct Entry: Sendable {
         package let line: Int
         package let url: String
         package let variantSet: UInt32
-        /// Whether no earlier line has all of its variants.
         package let addsVariants: Bool
         /// Whether all of its variants were stored and fresh when it was read.
         package let isFresh: Bool

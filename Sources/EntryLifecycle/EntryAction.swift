@@ -8,9 +8,9 @@ package indirect enum EntryAction: Sendable {
     case ask(EntryRequest)
     /// Let it wait for a turn at its target's host.
     case queue(QueuePlacement)
-    /// Let it wait likewise; its present host gets no request after all.
+    /// The same, but its present host gets no request after all.
     case moveOn
-    case process(Work)
+    case process(CodecWork)
     /// Store the received part of the body: ``EntryMachine/partSaved(_:in:)``.
     case keepPart(PartialBody, receivedAt: Timestamp)
     case write(ImageChange)
@@ -21,7 +21,6 @@ package indirect enum EntryAction: Sendable {
     var end: EntryEnd? { if case .finish(let end) = self { end } else { nil } }
 }
 
-/// The place of an entry in the queue of its host.
 package enum QueuePlacement: Hashable, Sendable {
     /// In front: it has had its turn already.
     case next
@@ -30,7 +29,7 @@ package enum QueuePlacement: Hashable, Sendable {
     case retry(after: Duration)
 }
 
-package enum Work: Sendable {
+package enum CodecWork: Sendable {
     /// Decode the body of the response and make the requested variants. `stored`: the positions
     /// that have a copy, of this body or another.
     case body(Known?, stored: Set<Int>, ResourceValidation)
@@ -88,7 +87,6 @@ package enum EntryEnd: Sendable {
             /// No request was sent: its host is given up.
             case hostGivenUp
 
-            /// The blame for the failure of a request or of its body.
             static func ofRequest(_ failure: Failure) -> Blame {
                 failure.reason.isLocal ? .local : .origin
             }
@@ -102,8 +100,7 @@ package enum EntryEnd: Sendable {
 }
 
 extension EntryEnd.Failed {
-    /// The record of a failure for later runs.
-    package enum Memory: Hashable, Sendable {
+    package enum Recording: Hashable, Sendable {
         case none
         /// Recorded, without blacklisting the entry.
         case known
@@ -113,7 +110,7 @@ extension EntryEnd.Failed {
 
     /// Returns the record to keep, given the status of the entry's last response; `statuses` are
     /// the user's blacklisting ones, nil for the usual ones.
-    package func memory(httpStatus: Int?, blacklisting statuses: StatusSet? = nil) -> Memory {
+    package func memory(httpStatus: Int?, blacklisting statuses: StatusSet? = nil) -> Recording {
         switch blame {
         case .origin:
             FailurePolicy.isKnown(

@@ -27,7 +27,6 @@ package struct TransferCost: Hashable, Sendable {
     }
 }
 
-/// A response that broke off in its body.
 package struct InterruptedResponse: Sendable {
     package let head: Response
     package let body: BodyExtent

@@ -3,9 +3,7 @@ import PrefetchModel
 
 extension EntryMachine {
     /// Takes the findings of ``EntryAction/lookUp``.
-    package mutating func lookedUp(
-        _ findings: Findings, in context: EntryContext
-    ) -> EntryAction {
+    package mutating func lookedUp(_ findings: Findings, in context: EntryContext) -> EntryAction {
         guard case .lookingUp(let history, var journey, let purpose) = state else {
             preconditionFailure("findings arrived for an entry that is not looking up")
         }
@@ -89,8 +87,7 @@ extension EntryMachine {
 
     /// The fields of the present request that a response may vary on.
     func requestFields(_ journey: Journey, _ context: EntryContext) -> [HeaderField] {
-        context.rules.requestFields(
-            entry.headers, journey.route.isForeign(to: entry.url))
+        context.rules.requestFields(entry.headers, journey.route.isForeign(to: entry.url))
     }
 
     private func part(_ journey: Journey, _ context: EntryContext) -> PartialBody? {
@@ -102,15 +99,14 @@ extension EntryMachine {
     }
 
     /// The stored body, which need not be decoded when it arrives again.
-    func known(_ journey: Journey, _ context: EntryContext) -> Work.Known? {
+    func known(_ journey: Journey, _ context: EntryContext) -> CodecWork.Known? {
         guard context.rules.usesStoredCopies, let copy = journey.findings.copy, !copy.isEmpty
         else { return nil }
-        return Work.Known(source: copy.sourceDigest, images: copy.kept.map { $0?.image })
+        return CodecWork.Known(source: copy.sourceDigest, images: copy.kept.map { $0?.image })
     }
 
     // MARK: Without a request
 
-    /// Makes the missing variants of a copy, or commits a complete one.
     mutating func derive(
         _ history: History, _ journey: Journey, _ confirmation: Processing.Confirmation,
         _ context: EntryContext
@@ -163,8 +159,7 @@ extension EntryMachine {
         }
         let failure: Failure
         if case .retry(let former) = journey.turn {
-            failure = Failure(
-                former.reason, "\(former.message); not retried: \(trouble.message)")
+            failure = Failure(former.reason, "\(former.message); not retried: \(trouble.message)")
         } else if history.refusals > 0, let status = history.httpStatus,
             Response.isRefusalForPace(status)
         {
@@ -198,7 +193,6 @@ extension Processing.Confirmation {
 }
 
 extension History {
-    /// libcurl's code stays.
     fileprivate mutating func forgetResponse() {
         switch lastResult {
         case .none: break

@@ -24,8 +24,7 @@ extension EntryMachine {
                 let copy = journey.findings.copy
             else { preconditionFailure("only the body of a copy is unchanged") }
             return commit(
-                history, journey,
-                .kept(resource: copy.resource, validation, used: context.used),
+                history, journey, .kept(resource: copy.resource, validation, used: context.used),
                 copy.keptEnds.changes(to: copy, context),
                 .stored(
                     .downloaded,
@@ -55,9 +54,7 @@ extension EntryMachine {
     }
 
     /// Takes the stored part of a body that broke off; nil when it could not be stored.
-    package mutating func partSaved(
-        _ part: PartialBody?, in context: EntryContext
-    ) -> EntryAction {
+    package mutating func partSaved(_ part: PartialBody?, in context: EntryContext) -> EntryAction {
         guard case .savingPart(let history, var journey, let end) = state else {
             preconditionFailure("only the body of a broken transfer is kept")
         }
@@ -126,7 +123,7 @@ extension EntryMachine {
     }
 
     mutating func commit(
-        _ history: History, _ journey: Journey, _ body: ImageChange.Body,
+        _ history: History, _ journey: Journey, _ body: ImageChange.BodyChange,
         _ changes: [VariantChange], _ end: EntryEnd, _ context: EntryContext
     ) -> EntryAction {
         state = .committing(history, journey, end)
@@ -177,7 +174,6 @@ extension [VariantEnd] {
         }
     }
 
-    /// The failure of the first variant that could not be made; nil when all were.
     fileprivate var failure: Failure? {
         for case .failed(let failure) in self { return failure }
         return nil
@@ -187,8 +183,7 @@ extension [VariantEnd] {
 extension EntryEnd {
     /// The end after the commit of these variants: with `outcome`, unless one of them has failed.
     fileprivate init(
-        _ stored: Stored, _ outcome: Outcome, _ failure: Failure?,
-        blame: (Failure) -> Failed.Blame
+        _ stored: Stored, _ outcome: Outcome, _ failure: Failure?, blame: (Failure) -> Failed.Blame
     ) {
         self =
             failure.map { .failed(Failed(failure: $0, blame: blame($0), stored: stored)) }
@@ -197,9 +192,7 @@ extension EntryEnd {
 }
 
 extension EntryEnd.Stored {
-    fileprivate init(
-        _ ends: [VariantEnd], _ validation: ResourceValidation, remark: String
-    ) {
+    fileprivate init(_ ends: [VariantEnd], _ validation: ResourceValidation, remark: String) {
         self.init(
             variants: ends,
             expiresAt: validation.expiresAt == Freshness.alwaysStale ? nil : validation.expiresAt,
@@ -208,7 +201,6 @@ extension EntryEnd.Stored {
 }
 
 extension FailureReason {
-    /// Whether a body joined from two different ones may fail for this reason.
     fileprivate var mayComeFromPart: Bool {
         [.corruptImage, .notAnImage, .interrupted].contains(self)
     }

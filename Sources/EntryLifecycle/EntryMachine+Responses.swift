@@ -72,8 +72,7 @@ extension EntryMachine {
 
     private mutating func store(
         _ response: Response, gap: Int, _ cost: TransferCost, _ history: History,
-        _ journey: Journey,
-        _ request: EntryRequest, _ context: EntryContext
+        _ journey: Journey, _ request: EntryRequest, _ context: EntryContext
     ) -> EntryAction {
         var journey = journey
         let fields = response.storedFields(continuing: request.part)
@@ -135,7 +134,6 @@ extension EntryMachine {
         return derive(history, journey, .confirmed(validation), context)
     }
 
-    /// Follows a redirect, under the limits of its target's host.
     private mutating func follow(
         _ response: Response, _ rule: AddressRule, _ history: History, _ journey: Journey,
         _ context: EntryContext
@@ -160,7 +158,6 @@ extension EntryMachine {
 
     // MARK: Interrupted transfers
 
-    /// Takes a transfer without a whole response.
     package mutating func transferFailed(
         _ transfer: TransferFailure, leaving interrupted: InterruptedResponse?,
         cost: TransferCost, in context: EntryContext
@@ -204,8 +201,7 @@ extension EntryMachine {
     /// The received part of a body, if its rest can be requested later.
     private func partToKeep(
         of interrupted: InterruptedResponse, _ cost: TransferCost, _ journey: Journey,
-        _ request: EntryRequest,
-        _ context: EntryContext
+        _ request: EntryRequest, _ context: EntryContext
     ) -> PartialBody? {
         let head = interrupted.head
         let body = interrupted.body
@@ -221,8 +217,7 @@ extension EntryMachine {
         if body.gap > 0 {
             // The response resumed this part.
             return request.part.map {
-                PartialBody(
-                    url: url, count: body.count, validator: $0.validator, total: $0.total)
+                PartialBody(url: url, count: body.count, validator: $0.validator, total: $0.total)
             }
         }
         return PartialValidator(fields: head.fields, receivedAt: head.receivedAt).map {
@@ -234,7 +229,6 @@ extension EntryMachine {
 
     // MARK: Details
 
-    /// The status, and the flags that may help.
     package static func message(ofStatus status: Int) -> String {
         "HTTP \(status)\(Advice.about(httpStatus: status).map { ": \($0)" } ?? "")"
     }
@@ -332,8 +326,7 @@ extension History {
         guard isErrorImage, let status = httpStatus, failure.reason.isAboutBody else {
             return failure
         }
-        return Failure(
-            .httpStatus, "\(EntryMachine.message(ofStatus: status)); \(failure.message)")
+        return Failure(.httpStatus, "\(EntryMachine.message(ofStatus: status)); \(failure.message)")
     }
 
     mutating func note(_ response: Response) {
@@ -344,7 +337,6 @@ extension History {
 }
 
 extension FailureReason {
-    /// Whether a body is no usable image.
     fileprivate var isAboutBody: Bool {
         [.notAnImage, .corruptImage, .tooManyPixels, .unsupportedImage].contains(self)
     }

@@ -83,8 +83,7 @@ extension EntryMachine {
         guard let image, let copy = findings.copy, copy.kept.indices.contains(position),
             let old = copy.kept[position]?.image, old.digest != image.digest
         else { return nil }
-        return ReplacedImage(
-            fetchedAt: copy.fetchedAt, image: old, thumbHash: copy.thumbHash)
+        return ReplacedImage(fetchedAt: copy.fetchedAt, image: old, thumbHash: copy.thumbHash)
     }
 
     private func exchange(_ history: History) -> EntryResult.Exchange {
@@ -98,7 +97,6 @@ extension EntryMachine {
             cacheStatus: history.cacheStatus)
     }
 
-    /// Reports the old copy, which a failed refresh keeps.
     private func describeWhatStays(
         _ failed: EntryEnd.Failed, _ primary: Int, _ result: inout EntryResult
     ) {
@@ -133,7 +131,6 @@ extension EntryEnd {
         }
     }
 
-    /// The reason for a failure or an exclusion; nil for other ends.
     package var reason: FailureReason? {
         switch self {
         case .failed(let failed): failed.failure.reason

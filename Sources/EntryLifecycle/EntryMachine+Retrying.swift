@@ -1,7 +1,6 @@
 package import PrefetchModel
 import Scheduling
 
-/// Returns to the queue.
 extension EntryMachine {
     /// Takes a failed attempt: retries the entry, requests its next URL, or ends it.
     mutating func fail(
@@ -40,14 +39,14 @@ extension EntryMachine {
     /// Refusals for the pace that do not count as attempts: any more are due to the image.
     package static let freeRefusals = 3
 
-    /// The wait of an entry whose refusal may be due to its image, so that others are requested
-    /// first.
+    /// The wait of an entry after a refusal that may be due to its image, so that others are
+    /// requested first.
     private static let waitForOthers = Duration.milliseconds(500)
 
     /// Takes a response that refuses the request for its pace, and returns the entry to its place.
     ///
     /// An entry that was refused before waits behind others: their responses show whether its image
-    /// is the cause. So does an entry whose cause is not certain.
+    /// is the cause. So does an entry with an uncertain cause.
     package mutating func refusedForPace(
         _ response: Response, isCertain: Bool, cost: TransferCost, in context: EntryContext
     ) -> EntryAction {
@@ -60,9 +59,7 @@ extension EntryMachine {
         return .queue(history.refusals == 1 ? .place : .retry(after: .zero))
     }
 
-    mutating func end(
-        _ failure: Failure, _ history: History, _ journey: Journey
-    ) -> EntryAction {
+    mutating func end(_ failure: Failure, _ history: History, _ journey: Journey) -> EntryAction {
         let (failure, history) = memorable(failure, history)
         state = .queued(history, journey)
         if failure.reason.isExclusion {
@@ -90,7 +87,7 @@ extension EntryMachine {
         FailurePolicy.failureClass(of: failure.reason, httpStatus: httpStatus) == .transient
     }
 
-    /// Requests the next URL of its line, in its turn at that host; nil if there is none.
+    /// Requests the next URL of its line, in its turn at that host; nil after the last one.
     mutating func requestAlternative(
         after failure: Failure, _ history: History, _ journey: Journey
     ) -> EntryAction? {
@@ -127,7 +124,7 @@ extension EntryMachine {
     ) -> EntryAction {
         var journey = journey
         journey.findings.part = nil
-        // Requesting the same URL again is no loop.
+        // Requesting the same URL again is not a loop.
         journey.route.leaveLast()
         state = .queued(history, journey)
         return .forgetPart(then: context.phase.isStopping ? cancel() : .queue(.next))
@@ -138,8 +135,7 @@ extension EntryMachine {
         _ history: History, _ journey: Journey, _ context: EntryContext
     ) -> EntryAction {
         var journey = journey
-        journey.restart(
-            at: entry.url, turn: history.hadTurn ? .sameAttempt : .firstAttempt)
+        journey.restart(at: entry.url, turn: history.hadTurn ? .sameAttempt : .firstAttempt)
         journey.usesMemory = false
         journey.usesConditions = false
         state = .queued(history, journey)

@@ -8,12 +8,9 @@ extension EntryMachine {
         case waiting
         /// Waits for another turn, at the host of the route's target.
         case queued(History, Journey)
-        /// Has its turn; the cache is looked up.
         case lookingUp(History, Journey, then: LookupPurpose)
         case asking(History, Journey, EntryRequest)
-        /// A codec worker saves the received part of a body.
         case savingPart(History, Journey, then: TransferInterruption)
-        /// The codec workers have its body or stored original.
         case processing(History, Journey, Processing)
         /// The writer has a change of its row; the end follows the commit.
         case committing(History, Journey, EntryEnd)
@@ -34,7 +31,6 @@ enum TransferInterruption: Sendable {
     case cancellation
 }
 
-/// A job with the codec workers.
 struct Processing: Sendable {
     enum ProcessedSource: Sendable {
         /// `isContinued`: whether the body began with a stored part.
@@ -46,7 +42,6 @@ struct Processing: Sendable {
 
     /// The validity of a resource with an original in use.
     enum Confirmation: Sendable {
-        /// Fresh: no request was sent.
         case fresh
         case confirmed(ResourceValidation)
     }

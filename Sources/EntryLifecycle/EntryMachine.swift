@@ -37,7 +37,6 @@ package struct EntryMachine: Sendable {
         }
     }
 
-    /// Restores an entry that waited in the spill file.
     package init(_ entry: Entry, rest: Rest) {
         self.entry = entry
         switch rest {
@@ -67,7 +66,6 @@ package struct EntryMachine: Sendable {
     package var refusals: Int { history.refusals }
     /// Whether its host has refused it, for the pace or at its last attempt.
     package var wasRefused: Bool { refusals > 0 || Response.isRefusalForPace(httpStatus) }
-    /// The status of the last response; nil when none arrived.
     package var httpStatus: Int? { history.httpStatus }
     /// The stored variants in use that it does not request.
     package var otherVariants: [RequestedVariant] { journey.findings.copy?.others ?? [] }
@@ -89,9 +87,7 @@ package struct EntryMachine: Sendable {
     ///
     /// - Returns: ``EntryAction/lookUp``, each time. A caller that knows that nothing is stored
     ///   may skip the look-up and return `Findings.nothing`.
-    package mutating func start(
-        position: Int, at now: ContinuousClock.Instant
-    ) -> EntryAction {
+    package mutating func start(position: Int, at now: ContinuousClock.Instant) -> EntryAction {
         var (history, journey) = turn()
         if !history.hadTurn {
             history.beginning = .turn(position: position)
@@ -107,7 +103,6 @@ package struct EntryMachine: Sendable {
         return .lookUp
     }
 
-    /// Begins making its variants from the stored original.
     package mutating func startDeriving(at now: ContinuousClock.Instant) -> EntryAction {
         var (history, journey) = turn()
         history.stages.queue = now - entry.queuedAt
@@ -126,7 +121,6 @@ package struct EntryMachine: Sendable {
         return .lookUp
     }
 
-    /// Stores the attributes of a warm entry.
     package mutating func annotate(
         resource: Int64, images: [StoredImage?], expiresAt: Timestamp, in context: EntryContext
     ) -> EntryAction {
@@ -161,7 +155,6 @@ package struct EntryMachine: Sendable {
 
     // MARK: Ends
 
-    /// Ends it for a run that stops.
     package mutating func cancel() -> EntryAction { finish(.cancelled) }
 
     /// Ends it because its stage has failed, or could not take it.

@@ -2,7 +2,6 @@ package import HTTPSemantics
 package import PrefetchModel
 package import Scheduling
 
-/// The rules of a run that decide an entry's states.
 package struct EntryRules: Sendable {
     package var redirects = RedirectRules()
     package var isOffline = false
@@ -17,10 +16,8 @@ package struct EntryRules: Sendable {
     package var ignoredQuery = IgnoredQuery.none
     /// Whether images are stored. If not, a whole response ends an entry.
     package var storesImages = true
-    /// The rules for responses, and those of hosts with their own.
     package var responses = ResponseRules()
     package var responsesByHost = HostTable<ResponseRules>()
-    /// The directives of origins that exclude an image.
     package var robots = RobotsDirectives.none
     package var freshness: @Sendable (EntryExtras?) -> Freshness.Rules
     /// All fields of a request, given the user's fields for the entry, and whether the request is
@@ -50,7 +47,6 @@ package struct RedirectRules: Sendable {
     package var allowsDowngrade = false
     /// Whether cookies are kept, so that a request after one is another request.
     package var keepsCookies = false
-    /// Whether requests use the targets of remembered permanent redirects.
     package var followsMemory = true
 
     /// Whether a redirect keeps the encryption that the user requires.
@@ -68,7 +64,6 @@ package enum RunPhase: Hashable, Sendable, CaseIterable {
     case failed
 
     package var isStopping: Bool { self != .running }
-    /// Whether received bodies are still decoded.
     var decodes: Bool { self == .running || self == .stopping }
     /// Whether news of a stored copy are still written.
     var writes: Bool { self != .failed }
@@ -87,7 +82,7 @@ package struct EntryContext {
     package let now: Timestamp
     package typealias Retrying = (
         _ host: RequestURL, FailureReason, _ httpStatus: Int?, _ attempts: Int
-    ) -> RetryPolicy.Decision
+    ) -> RetryPolicy.RetryDecision
     /// Decides whether a failed attempt is retried. Called once for each failed attempt, since a
     /// retry is counted.
     package let retry: Retrying

@@ -20,14 +20,11 @@ package enum EntryState: Hashable, BitwiseCopyable, Sendable {
     /// An earlier line of its key has ended in this run: the missing variants of that copy are
     /// made, or it is fetched once more.
     case extended
-    /// Blacklisted by the failure of this number.
     case blacklisted(Int)
 
-    /// The reason that a stored copy is requested.
     package enum Staleness: Hashable, BitwiseCopyable, Sendable {
         /// By its lifetime, or by the rules of the run.
         case expired(at: Timestamp)
-        /// It was made from another source than the entry names.
         case otherSource
         /// The variant at this position cannot be made from the stored images.
         case incomplete(position: Int32)
@@ -43,7 +40,6 @@ package enum EntryState: Hashable, BitwiseCopyable, Sendable {
         }
     }
 
-    /// Whether the entry needs a turn at its host.
     package var asksOrigin: Bool {
         switch self {
         case .missing, .stale: true

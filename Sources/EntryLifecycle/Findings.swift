@@ -3,7 +3,7 @@ package import PrefetchModel
 /// The facts about an entry from earlier runs, looked up once when it starts.
 package struct Findings: Sendable {
     package var copy: StoredCopy?
-    /// The copy of the seed cache; nil if its row has gone.
+    /// The copy of the seed cache; nil without its row.
     package var seeded: SeededCopy?
     package var part: PartialBody?
     package var formerFailure: FormerFailure?
@@ -24,7 +24,6 @@ package struct Findings: Sendable {
     }
 }
 
-/// The stored copy of an entry, by the variants that the entry requests.
 package struct StoredCopy: Sendable {
     /// An image that the entry's recipe would make again.
     package struct Kept: Hashable, Sendable {
@@ -64,11 +63,10 @@ package struct StoredCopy: Sendable {
     package let validatedAt: Timestamp
     package let expiresAt: Timestamp
     package let sourceDigest: ContentDigest
-    /// As ``Placeholder/thumbHash``; nil if there is none.
+    /// As ``Placeholder/thumbHash``, if there is a placeholder.
     package let thumbHash: [UInt8]?
     /// The stored images by position of the variant; nil for a missing or damaged file.
     package internal(set) var kept: [Kept?]
-    /// The source's bytes, if they are stored.
     package internal(set) var original: Original?
     /// The variants in use that the entry does not request; a new source makes them again.
     package let others: [RequestedVariant]
@@ -80,8 +78,7 @@ package struct StoredCopy: Sendable {
         original: Original?, others: [RequestedVariant] = []
     ) {
         self.resource = resource
-        urls = URLs(
-            requested: url, responding: responseURL, permanentTarget: permanentTarget)
+        urls = URLs(requested: url, responding: responseURL, permanentTarget: permanentTarget)
         self.response = response
         self.fetchedAt = fetchedAt
         self.validatedAt = validatedAt
@@ -117,12 +114,9 @@ package struct FormerFailure: Hashable, Sendable {
     package let url: String
     package let reason: FailureReason
     package let httpStatus: Int?
-    /// Whether all requests to its host failed in that run.
     package let hostWasDown: Bool
 
-    package init(
-        url: String, reason: FailureReason, httpStatus: Int?, hostWasDown: Bool = false
-    ) {
+    package init(url: String, reason: FailureReason, httpStatus: Int?, hostWasDown: Bool = false) {
         self.url = url
         self.reason = reason
         self.httpStatus = httpStatus

@@ -34,7 +34,6 @@ package struct History: Sendable {
     /// Reports of caches on the last response's way; nil for none. Not kept in files.
     package var cacheStatus: CacheStatus?
 
-    /// The failure of one of several URLs.
     package struct EarlierFailure: Hashable, Sendable {
         package var failure: Failure
         package var alternative: Int

@@ -2,8 +2,7 @@ package import PrefetchModel
 
 /// An entry's way through the run, from its first turn on.
 package struct Journey: Sendable {
-    /// The purpose of the next turn at a host.
-    package enum Turn: Sendable {
+    package enum TurnPurpose: Sendable {
         case firstAttempt
         case retry(after: Failure)
         /// The next hop, or the listed URL once more in the same attempt.
@@ -18,7 +17,7 @@ package struct Journey: Sendable {
     }
 
     package var route: Route
-    package var turn = Turn.firstAttempt
+    package var turn = TurnPurpose.firstAttempt
     var lookup = Lookup.due
     /// False when a remembered redirect has turned out to be wrong.
     package var usesMemory = true
@@ -39,7 +38,7 @@ package struct Journey: Sendable {
         set { lookup = .done(newValue) }
     }
 
-    mutating func restart(at url: RequestURL, turn: Turn) {
+    mutating func restart(at url: RequestURL, turn: TurnPurpose) {
         route = Route(from: url)
         self.turn = turn
     }

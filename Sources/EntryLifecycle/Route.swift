@@ -18,7 +18,6 @@ package struct Route: Sendable {
     /// The kept cookies that redirects have set: a hash of each value, by a hash of its origin and
     /// name.
     package var cookies: [Int: Int] = [:]
-    /// Whether a redirect has set a cookie, kept or not.
     package var setsCookies = false
     /// Redirects followed since the listed URL was requested.
     package var redirects = 0
@@ -38,14 +37,12 @@ package struct Route: Sendable {
         target != listed && target.origin != listed.origin
     }
 
-    /// Whether the URL was requested with the same cookies.
     func hasVisited(_ url: RequestURL) -> Bool { visited.contains(hash(of: url)) }
 
     private func hash(of url: RequestURL) -> Int {
         url.withoutCredentials.hashValue ^ cookies.hashValue
     }
 
-    /// Forgets the request of the target.
     mutating func leaveLast() { visited.removeLast() }
 
     package mutating func visit(_ url: RequestURL) { visited.append(hash(of: url)) }
@@ -72,7 +69,7 @@ package struct Route: Sendable {
 
     /// Follows a redirect, permanent by its status; `rule` is for its target.
     ///
-    /// A redirect over plain HTTP is not remembered for an entry whose listed URL is encrypted.
+    /// A redirect over plain HTTP is not remembered for an entry with an encrypted listed URL.
     package mutating func follow(
         to url: RequestURL, isPermanent: Bool, listed: RequestURL, rule: AddressRule
     ) {
@@ -104,8 +101,7 @@ extension Route {
         case nil:
             throw Failure(.redirect, "a redirect without a Location")
         case .nowhere(let location, let message)?:
-            throw Failure(
-                .redirect, "a redirect to \(location), which is not followed: \(message)")
+            throw Failure(.redirect, "a redirect to \(location), which is not followed: \(message)")
         case .to(let url)?:
             if let refusal = refusal(of: url, rules) { throw Failure(.redirect, refusal) }
             return url

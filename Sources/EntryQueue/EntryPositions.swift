@@ -60,11 +60,39 @@ package struct EntryPositions {
         return FailureReason.allCases[Int(end - EntryPositions.firstReason)]
     }
 
-    /// Returns the index of a manifest, which is added when it is new.
     mutating func index(of manifest: String) -> Int {
         // Backwards: few manifests are read at a time, mostly the last one.
         if let index = manifests.lastIndex(of: manifest) { return index }
         manifests.append(manifest)
         return manifests.count - 1
+    }
+}
+
+/// Values by entry, zero where none was set.
+///
+/// Memory is allocated in chunks of 2¹⁶ values where values are set: growing copies nothing, and
+/// unused chunks cost nothing.
+package struct ChunkedArray<Value: FixedWidthInteger> {
+    private var chunks: [[Value]] = []
+
+    package init() {}
+
+    private static var chunkBits: Int { 16 }
+    private static var chunkCount: Int { 1 << chunkBits }
+
+    package subscript(index: Int) -> Value {
+        get {
+            let chunk = index >> Self.chunkBits
+            guard chunk < chunks.count, !chunks[chunk].isEmpty else { return 0 }
+            return chunks[chunk][index & (Self.chunkCount - 1)]
+        }
+        set {
+            let chunk = index >> Self.chunkBits
+            while chunks.count <= chunk { chunks.append([]) }
+            if chunks[chunk].isEmpty {
+                chunks[chunk] = [Value](repeating: 0, count: Self.chunkCount)
+            }
+            chunks[chunk][index & (Self.chunkCount - 1)] = newValue
+        }
     }
 }

@@ -11,7 +11,6 @@ package final class EntryStore: QueueSpilling {
     private let capacity: Int
     private let folder: String
     private var entries: [Int: Held] = [:]
-    /// The size of the texts of ``entries``.
     private var bytes = 0
     private var file: SpillFile?
     package let variantSets: VariantSetTable
@@ -30,19 +29,14 @@ package final class EntryStore: QueueSpilling {
     /// sleeping one. Each has some room that the earlier ones leave.
     private static let (maximumBytes, maximumBytesReturning, maximumBytesSleeping) =
         (32 << 20, 40 << 20, 48 << 20)
-    /// The size of the link in front of the entry's payload.
     private static let linkBytes = MemoryLayout<SpillLink>.size
 
-    /// An entry in memory.
     private struct Held {
         var machine: EntryMachine
-        /// The size of its texts, as counted in ``EntryStore/bytes``.
         var countedBytes: Int
     }
 
-    package init(
-        capacity: Int, folder: String, variants: VariantSet = VariantSet(main: Recipe())
-    ) {
+    package init(capacity: Int, folder: String, variants: VariantSet = VariantSet(main: Recipe())) {
         self.capacity = capacity
         laterLines = LaterLines(capacity: capacity)
         self.folder = folder
@@ -99,8 +93,8 @@ package final class EntryStore: QueueSpilling {
             line, of: identifier, manifest: positions.index(of: line.manifest), in: openFile)
     }
 
-    /// Removes the later lines of an ended entry: those in memory in their order, then the others
-    /// from the last one on.
+    /// Removes the later lines of an ended entry: the ones in memory in their order, then the
+    /// others from the last one on.
     ///
     /// - Throws: when they cannot be read back.
     package func takeDuplicates(of identifier: Int, _ body: (Entry.Duplicate) -> Void) throws {

@@ -40,7 +40,6 @@ struct LaterLines {
         offsets[identifier] = UInt64(try file().append(record.bytes)) + 1
     }
 
-    /// Removes and returns the lines of an entry in memory, in their order.
     mutating func takeLinesInMemory(of identifier: Int) -> [Entry.Duplicate] {
         guard let taken = lines.removeValue(forKey: identifier) else { return [] }
         countInMemory -= taken.count

@@ -120,7 +120,6 @@ package final class SpillFile {
         return bytes
     }
 
-    /// Returns the error for bytes that differ from the written ones.
     func damage() -> UserError { failure("reading the waiting entries back", EIO) }
 
     private func failure(_ operation: String, _ code: Int32) -> UserError {
@@ -158,7 +157,6 @@ package final class SpillFile {
 
     private func cacheSlot(of block: Int) -> Int { block % SpillFile.cachedBlocks }
 
-    /// Returns the cache slot of a block, which is read when it is not cached.
     private func cachedSlot(of number: Int) throws -> Int {
         let slot = cacheSlot(of: number)
         if cache[slot]?.number == number { return slot }

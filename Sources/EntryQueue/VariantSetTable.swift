@@ -1,6 +1,6 @@
 package import PrefetchModel
 
-/// The sets of variants that a run's lines ask for, by number, so that an entry needs four bytes
+/// The sets of variants that a run's lines request, by number, so that an entry needs four bytes
 /// for its set. 0 is the run's own set.
 ///
 /// Nearly all lists have few different sets. Beyond a size, further ones are kept in a temporary
@@ -32,7 +32,6 @@ package final class VariantSetTable {
 
     package var spilledCount: Int { Int(spilled) }
 
-    /// Returns the number of a set, which is added if it is new.
     package func number(of set: VariantSet) throws -> UInt32 {
         let text = set.text
         if let known = numbers[text] { return known }

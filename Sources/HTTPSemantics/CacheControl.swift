@@ -12,7 +12,7 @@ package struct CacheControl: Hashable, Sendable {
     /// §4.2.1 lets a doubled directive mean its first value or a stale response; the least is never
     /// longer than either, and does not depend on the order.
     package private(set) var maxAge: Duration?
-    /// Whether there was a `max-age` that is no number; the response counts as stale (§4.2.1).
+    /// Whether there was an invalid `max-age`; the response counts as stale (§4.2.1).
     package private(set) var hasInvalidMaxAge = false
     /// `no-store` (§5.2.2.5), even with an argument, which it does not take.
     private var hasNoStore = false
@@ -27,11 +27,11 @@ package struct CacheControl: Hashable, Sendable {
     package private(set) var mustRevalidate = false
     /// `immutable` (RFC 8246 §2): the origin will not change the response while it is fresh.
     package private(set) var isImmutable = false
-    /// The least of all `stale-while-revalidate` (RFC 5861 §3); one that is no number is ignored.
+    /// The least of all `stale-while-revalidate` (RFC 5861 §3); invalid ones are ignored.
     package private(set) var staleWhileRevalidate: Duration?
 
     /// Whether the response must not be stored: `no-store` without `must-understand`. The latter
-    /// lets a cache store a response whose status it understands; other statuses are never stored
+    /// lets a cache store a response with a status that it understands; others are never stored
     /// here.
     package var forbidsStoring: Bool { hasNoStore && !hasMustUnderstand }
 
@@ -93,20 +93,18 @@ package struct CacheControl: Hashable, Sendable {
     }
 }
 
-/// One member of a `Cache-Control` list.
 private struct Directive {
     enum Argument {
         case none
         /// The token, or the content of the quoted string.
         case value([UInt8])
-        /// Other text after the name.
         case malformed
     }
 
     let name: String
     let argument: Argument
 
-    /// The argument as a number of seconds, or nil if it is none.
+    /// The argument as a number of seconds; nil for any other.
     var duration: Duration? {
         guard case .value(let bytes) = argument else { return nil }
         return CacheControl.deltaSeconds(bytes).map { .seconds($0) }

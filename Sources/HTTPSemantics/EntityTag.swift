@@ -1,13 +1,12 @@
 /// An entity tag that can be sent back byte for byte (RFC 9110 §8.8.3).
 struct EntityTag: Hashable, Sendable {
-    /// The tag as received.
     let text: String
     let isWeak: Bool
 
     /// The quoted part, for weak comparison (RFC 9110 §8.8.3.2).
     var opaqueTag: Substring { isWeak ? text.dropFirst(2) : text[...] }
 
-    /// Nil for a value that is no single tag, or cannot be sent.
+    /// Nil for a value that is not a single tag, or cannot be sent.
     ///
     /// Unquoted tags are accepted: origins that forget the quotation marks compare text. But `*`
     /// and anything that reads as a list would match more than its own response (RFC 9110
@@ -36,7 +35,6 @@ struct EntityTag: Hashable, Sendable {
     }
 }
 
-/// Rules for validators of both kinds.
 enum Validator {
     /// Servers refuse field lines of some 8 KiB, so that a longer validator would make the URL
     /// permanently unreachable.

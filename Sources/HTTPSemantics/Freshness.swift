@@ -1,16 +1,15 @@
 package import PrefetchModel
 
-/// The time during which a stored response may be used without asking the origin (RFC 9111 §4.2),
+/// The time during which a stored response may be used without a request (RFC 9111 §4.2),
 /// for a private cache filled by batches.
 package struct Freshness: Sendable {
-    package enum Verdict: Hashable, Sendable {
+    package enum StorageVerdict: Hashable, Sendable {
         /// Must not be stored (`no-store`, §5.2.2.5).
         case uncacheable
         /// Usable without a request until then. ``Freshness/alwaysStale`` for a response that must
         /// be validated at each use; any other instant is later.
         case expires(Timestamp)
 
-        /// Nil if it must not be stored.
         package var expiry: Timestamp? {
             if case .expires(let time) = self { time } else { nil }
         }
@@ -30,7 +29,7 @@ package struct Freshness: Sendable {
     ///   and ceiling.
     package static func verdict(
         fields: [HeaderField], receivedAt: Timestamp, transferTime: Duration, rules: Rules
-    ) -> Verdict {
+    ) -> StorageVerdict {
         if let forced = rules.forced {
             return .expires(receivedAt.advanced(by: max(.zero, forced)))
         }
@@ -90,7 +89,7 @@ package struct Freshness: Sendable {
         boundedExpiry(validatedAt, expiresAt, rules) ?? alwaysStale
     }
 
-    /// The end of a stored response's freshness in a run that asks for no stored image
+    /// The end of a stored response's freshness in a run that requests no stored image
     /// (`--refresh none`). An expired one is fresh again, for the lifetime of a response without
     /// one of its own, within a minute and a day: other runs are to refresh it. One that must be
     /// validated at each use gets that minute.
@@ -179,7 +178,7 @@ package struct Freshness: Sendable {
         control.mustRevalidate ? .zero : min(control.staleWhileRevalidate ?? .zero, .seconds(60))
     }
 
-    /// The first member of `Age`, over all its field lines; ignored if it is no number (§5.1).
+    /// The first member of `Age`, over all its field lines; ignored if it is invalid (§5.1).
     private static func age(of fields: [HeaderField]) -> Duration {
         guard let text = fields.combinedValue(of: "age"),
             let first = FieldSyntax.members(of: text).first

@@ -121,12 +121,10 @@ private struct DateScanner {
         return letters.count == 3 && isEqual(letters, DateScanner.zone)
     }
 
-    /// Takes the name of a day, in full or by its first three letters.
     mutating func takeDayName() -> Bool {
         let letters = takeLetters()
         guard letters.count >= 3,
-            let day = DateScanner.days.firstIndex(
-                of: DateScanner.word(bytes[letters.prefix(3)]))
+            let day = DateScanner.days.firstIndex(of: DateScanner.word(bytes[letters.prefix(3)]))
         else { return false }
         let name = DateScanner.dayNames[day]
         return letters.count == 3 || letters.count == name.count && isEqual(letters, name)

@@ -2,7 +2,7 @@ package import PrefetchModel
 
 extension PartialValidator {
     /// The least age of a `Last-Modified`, by the response's `Date`, to be a strong validator. RFC
-    /// 9110 §8.8.2.2 asks for a second if one clock wrote both, and otherwise for enough to
+    /// 9110 §8.8.2.2 requires a second if one clock wrote both, and otherwise enough to
     /// rule out a difference between clocks. We cannot know which clock wrote `Last-Modified`, so
     /// this is the minute of RFC 7232 §2.2.2.
     static let leastAge = Duration.seconds(60)

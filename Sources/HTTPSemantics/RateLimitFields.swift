@@ -35,9 +35,7 @@ package enum RateLimitFields {
         return (least, reset)
     }
 
-    private static func structured(
-        _ fields: [HeaderField]
-    ) -> [(remaining: Int, reset: Duration)] {
+    private static func structured(_ fields: [HeaderField]) -> [(remaining: Int, reset: Duration)] {
         let members = fields.values(of: "ratelimit").flatMap(FieldSyntax.members(of:))
             .map(parameters(of:))
         guard !members.isEmpty else { return [] }

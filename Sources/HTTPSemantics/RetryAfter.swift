@@ -2,7 +2,7 @@ package import PrefetchModel
 
 /// The field `Retry-After` (RFC 9110 §10.2.3), and the rate-limit fields sent in its place.
 package enum RetryAfter {
-    /// The delay that the origin asks for, counted from the reception of the response.
+    /// The delay that the origin requests, counted from the reception of the response.
     ///
     /// A date is compared with the response's own `Date`, so that a wrong clock on either side
     /// does not matter. Without a valid `Date`, our clock decides.
@@ -23,7 +23,6 @@ package enum RetryAfter {
         }.first
     }
 
-    /// Returns the longest delay in the values of one field, like ``delay(of:receivedAt:)``.
     static func longestDelay(
         in name: String, of fields: [HeaderField], receivedAt: Timestamp
     ) -> Duration? {

@@ -35,7 +35,6 @@ package struct RobotsDirectives: Hashable, Sendable {
         self.init(names: Set(names.map { String($0) }).sorted())
     }
 
-    /// Returns the first of these directives in a response's fields; nil if there is none.
     package func first(in fields: [HeaderField]) -> String? {
         guard !names.isEmpty else { return nil }
         for value in fields.values(of: "x-robots-tag") {

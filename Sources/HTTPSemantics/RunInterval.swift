@@ -2,7 +2,6 @@ package import PrefetchModel
 
 /// The time between a list's runs, found in their history.
 package enum RunInterval {
-    /// The number of starts that ``expected(from:)`` considers.
     package static let consideredStarts = 9
     private static let fewestIntervals = 2
 

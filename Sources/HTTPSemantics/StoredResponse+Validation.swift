@@ -7,9 +7,7 @@ extension StoredResponse {
     ///
     /// Validators that can never be sent are left out: longer than 8 KiB, with forbidden or lost
     /// bytes, several different ones, and entity tags that would match other responses.
-    package init(
-        fields: [HeaderField], varyingOn request: [HeaderField], receivedAt: Timestamp
-    ) {
+    package init(fields: [HeaderField], varyingOn request: [HeaderField], receivedAt: Timestamp) {
         self.init()
         entityTag = fields.onlyValue(of: "etag").flatMap(EntityTag.init)?.text
         lastModified = fields.onlyValue(of: "last-modified")
@@ -27,10 +25,10 @@ extension StoredResponse {
     /// others ignore it (RFC 9110 §13.1.3). A `Last-Modified` that is no date is not sent: origins
     /// must ignore it.
     ///
-    /// - Parameter matchesVary: whether the request selects the stored response, by
-    ///   ``Vary/matches(_:request:)`` or because it does not vary. If not, the origin may select
-    ///   another response with the same date and an equal weak entity tag (RFC 9110 §8.8.1). Only
-    ///   a strong tag tells them apart.
+    /// `matchesVary` tells whether the request selects the stored response, by
+    /// ``Vary/matches(_:request:)`` or because it does not vary. If not, the origin may select
+    /// another response with the same date and an equal weak entity tag (RFC 9110 §8.8.1). Only a
+    /// strong tag tells them apart.
     package func conditionalFields(matchesVary: Bool) -> [HeaderField] {
         var result: [HeaderField] = []
         if let tag = entityTag.flatMap(EntityTag.init), matchesVary || !tag.isWeak {
@@ -44,12 +42,12 @@ extension StoredResponse {
 
     /// Whether a 304 with these fields confirms this response (RFC 9111 §4.3.4).
     ///
-    /// If the 304 has entity tags, one must be the stored one. The section asks for equal strong
+    /// If the 304 has entity tags, one must be the stored one. The section requires equal strong
     /// tags. `W/` is ignored here: some origins and compressing proxies add it to one response and
     /// not to the other, and `If-None-Match` compares without it anyway (RFC 9110 §13.1.2).
     /// Without a tag in both, `Last-Modified`, if both have it, must be the same instant. A 304
-    /// without validators confirms the response that was asked about; origins should not send it
-    /// (RFC 9110 §15.4.5) but do. A stored response without a validator was never asked about.
+    /// without validators confirms the response in question; origins should not send it
+    /// (RFC 9110 §15.4.5) but do. A stored response without a validator was never in question.
     package func isConfirmed(by fields: [HeaderField]) -> Bool {
         let storedTag = entityTag.flatMap(EntityTag.init)
         let storedDate = lastModified.flatMap(instant)

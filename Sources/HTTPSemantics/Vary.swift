@@ -38,7 +38,6 @@ package enum Vary {
         return self.text(names: names, request: request).utf8.elementsEqual(text.utf8)
     }
 
-    /// The field names in a stored text, as a value of `Vary`.
     static func fieldValue(of text: String) -> String {
         lines(of: text).map { FieldSyntax.text($0.prefix { $0 != UInt8(ascii: ":") }) }
             .joined(separator: ", ")

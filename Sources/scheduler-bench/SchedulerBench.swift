@@ -26,11 +26,11 @@ struct SchedulerBench {
         let names = (0..<hosts).map { "https://host-\($0).example:8443" }
         let storage = FileStorage(capacity: numbers[2])
         var scheduler = Scheduler(
-            order: .fifo, rules: HostPacing.Rules(concurrency: concurrency), storage: storage)
+            order: .fifo, rules: HostPacing.PaceRules(concurrency: concurrency), storage: storage)
         for entry in 0..<entries {
             try scheduler.push(entry, priority: .normal, host: names[entry % hosts], at: .now)
         }
-        var running: [Scheduler.HostUse] = []
+        var running: [Scheduler.HostTurn] = []
         running.reserveCapacity(jobs)
         for expected in 0..<entries {
             guard let start = try scheduler.popReady(at: .now), start.entry == expected else {

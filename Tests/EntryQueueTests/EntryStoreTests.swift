@@ -137,7 +137,7 @@ struct EntryStoreTests {
         for order in [StartOrder.fifo, .lifo] {
             let store = Self.store(capacity: 50)
             var scheduler = Scheduler(
-                order: order, rules: HostPacing.Rules(concurrency: 1), storage: store)
+                order: order, rules: HostPacing.PaceRules(concurrency: 1), storage: store)
             let now = ContinuousClock.now
             for number in 0..<30_000 {
                 store.add(Self.entry(number), as: number)
@@ -291,7 +291,7 @@ struct EntryStoreTests {
             nil, .publicOnly, .redirectedFromPublic, .listed(allowsLinkLocal: false),
             .listed(allowsLinkLocal: true),
         ]
-        let turns: [Journey.Turn] = [
+        let turns: [Journey.TurnPurpose] = [
             .firstAttempt, .sameAttempt,
             .retry(after: Failure(FailureReason.allCases[number % 19], "why")),
         ]

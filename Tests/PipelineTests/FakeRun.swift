@@ -130,7 +130,7 @@ final class FakeRun: EventSource, StageProviding, RunRecording, RunObserving {
 
     func take(
         wantsInput: Bool, until deadline: ContinuousClock.Instant?
-    ) -> (events: [Mailbox.Event], input: Mailbox.ListInput?) {
+    ) -> (events: [Mailbox.StageEvent], input: Mailbox.ListInput?) {
         step += 1
         if strikes(.signal) { return ([.stop(signal: 15)], nil) }
         if fault == .secondSignal, step == faultStep || step == faultStep + 3 {
@@ -157,7 +157,7 @@ final class FakeRun: EventSource, StageProviding, RunRecording, RunObserving {
             if let deadline { time = max(time, deadline) }
             return ([], nil)
         }
-        var events: [Mailbox.Event] = []
+        var events: [Mailbox.StageEvent] = []
         for _ in 0..<(1 + Int(random.next() % 3)) where !pending.isEmpty {
             let next = pending.remove(at: Int(random.next() % UInt64(pending.count)))
             if let event = happen(next) { events.append(event) }
@@ -168,7 +168,7 @@ final class FakeRun: EventSource, StageProviding, RunRecording, RunObserving {
 
     func endReading() { isReading = false }
 
-    private func happen(_ pending: Pending) -> Mailbox.Event? {
+    private func happen(_ pending: Pending) -> Mailbox.StageEvent? {
         switch pending {
         case .transfer(let request): return .transferred(completion(of: request))
         case .lookup(let request): return .found([findings(of: request)])
@@ -225,7 +225,7 @@ final class FakeRun: EventSource, StageProviding, RunRecording, RunObserving {
     }
 
     private func findings(of request: CopyRequest) -> CopyFindings {
-        let found: CopyFindings.Found
+        let found: CopyFindings.CopyResult
         switch request.subject {
         case .stored:
             found = .stored(chance(50) ? (FakeRun.image, wallTime) : nil)

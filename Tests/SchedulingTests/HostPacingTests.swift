@@ -4,7 +4,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(5)))
 struct HostPacingTests {
-    private let rules = HostPacing.Rules(concurrency: 8)
+    private let rules = HostPacing.PaceRules(concurrency: 8)
 
     private func finish(
         _ pacing: inout HostPacing, _ signal: HostPacing.Signal, at now: Double = 0,
@@ -50,7 +50,7 @@ struct HostPacingTests {
 
     /// Over HTTP/2 a host may get more transfers than connections.
     @Test func sharedConnectionsHaveALimitOfTheirOwn() {
-        let rules = HostPacing.Rules(
+        let rules = HostPacing.PaceRules(
             concurrency: 8, sharedConcurrency: 32, firstConcurrency: 8, isAdaptive: true)
         var pacing = HostPacing(
             rules,
@@ -176,7 +176,7 @@ struct HostPacingTests {
     }
 
     @Test func absentHostGetsThreeRequestsWithoutPatience() {
-        let rules = HostPacing.Rules(concurrency: 8, patience: .zero)
+        let rules = HostPacing.PaceRules(concurrency: 8, patience: .zero)
         var pacing = HostPacing(rules)
         for number in 1...3 {
             #expect(pacing.giveUpCause == nil)
@@ -214,7 +214,7 @@ struct HostPacingTests {
     }
 
     @Test func withdrawnStartDoesNotUseTheInterval() {
-        let rules = HostPacing.Rules(concurrency: 8, interval: .seconds(5))
+        let rules = HostPacing.PaceRules(concurrency: 8, interval: .seconds(5))
         var pacing = HostPacing(rules)
         let first = pacing.started(at: at(0), rules)
         pacing.withdrew(first)
@@ -239,7 +239,7 @@ struct HostPacingTests {
     }
 
     @Test func zeroPatienceMeansNoProbes() {
-        let rules = HostPacing.Rules(concurrency: 8, patience: .zero)
+        let rules = HostPacing.PaceRules(concurrency: 8, patience: .zero)
         var pacing = HostPacing(rules)
         for _ in 0..<10 {
             let start = pacing.started(at: at(0), rules)
@@ -297,7 +297,7 @@ struct HostPacingTests {
     }
 
     @Test func intervalRestartsWithEachStart() {
-        let rules = HostPacing.Rules(concurrency: 8, interval: .milliseconds(500))
+        let rules = HostPacing.PaceRules(concurrency: 8, interval: .milliseconds(500))
         var pacing = HostPacing(rules)
         _ = pacing.started(at: at(1), rules)
         #expect(pacing.wakeTime == at(1.5))

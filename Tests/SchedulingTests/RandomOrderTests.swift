@@ -9,7 +9,8 @@ struct RandomOrderTests {
     ) throws -> (order: [Int], spill: MemorySpill) {
         let storage = MemorySpill(capacity: capacity)
         var scheduler = Scheduler(
-            order: .random(seed: seed), rules: HostPacing.Rules(concurrency: 1), storage: storage,
+            order: .random(seed: seed), rules: HostPacing.PaceRules(concurrency: 1),
+            storage: storage,
             maximumActiveHosts: 0)
         // Sorted by host, as many lists are.
         for entry in 0..<entries {
@@ -54,7 +55,7 @@ struct RandomOrderTests {
 
     @Test func prioritiesComeFirst() throws {
         var scheduler = Scheduler(
-            order: .random(seed: 1), rules: HostPacing.Rules(concurrency: 1),
+            order: .random(seed: 1), rules: HostPacing.PaceRules(concurrency: 1),
             storage: MemorySpill(capacity: 10), maximumActiveHosts: 0)
         for entry in 0..<90 {
             try scheduler.push(
@@ -73,7 +74,7 @@ struct RandomOrderTests {
     @Test func everyEntryStaysWhenNothingCanBeSpilled() throws {
         let storage = MemorySpill(capacity: 20)
         var scheduler = Scheduler(
-            order: .random(seed: 1), rules: HostPacing.Rules(concurrency: 1), storage: storage,
+            order: .random(seed: 1), rules: HostPacing.PaceRules(concurrency: 1), storage: storage,
             maximumActiveHosts: 0)
         storage.space = 30
         var failures = 0

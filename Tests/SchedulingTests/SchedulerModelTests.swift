@@ -17,7 +17,7 @@ private struct Model {
     }
 
     let order: StartOrder
-    let rules: HostPacing.Rules
+    let rules: HostPacing.PaceRules
     var waiting: [Item] = []
     var running: [Int: Int] = [:]
     var pacing: [Int: HostPacing] = [:]
@@ -39,7 +39,7 @@ private struct Model {
     /// Notes the end of a request; entries of a host that is given up sleep no longer.
     mutating func finished(
         _ signal: HostPacing.Signal, _ observation: HostPacing.Observation, _ item: Item,
-        start: HostPacing.Start, at now: ContinuousClock.Instant
+        start: HostPacing.NumberedStart, at now: ContinuousClock.Instant
     ) -> Bool {
         let host = item.host
         running[host, default: 0] -= 1
@@ -96,7 +96,7 @@ struct SchedulerModelTests {
     func agreesWithASimpleModel(order: StartOrder, seed: UInt64) throws {
         var random = SplitMix(seed: seed)
         let isAdaptive = seed % 2 == 0
-        let rules = HostPacing.Rules(
+        let rules = HostPacing.PaceRules(
             concurrency: Int.random(in: 1...(isAdaptive ? 12 : 3), using: &random),
             firstConcurrency: isAdaptive ? 3 : nil, isAdaptive: isAdaptive,
             interval: [.zero, .seconds(1)].randomElement(using: &random) ?? .zero,
@@ -110,7 +110,8 @@ struct SchedulerModelTests {
             // Packed hosts lose the present round of adaptive pacing.
             maximumActiveHosts: isAdaptive ? .max : Int.random(in: 0...3, using: &random))
         var model = Model(order: order, rules: rules)
-        var running: [(start: Scheduler.Start, number: HostPacing.Start, item: Model.Item)] = []
+        var running:
+            [(start: Scheduler.Start, number: HostPacing.NumberedStart, item: Model.Item)] = []
         var now = ContinuousClock.now
         let hosts = Int.random(in: 1...6, using: &random)
         // An entry that sleeps throughout keeps its host, whose pace would be forgotten otherwise.
@@ -207,7 +208,7 @@ struct SchedulerModelTests {
         var random = SplitMix(seed: seed)
         var scheduler = Scheduler(
             order: .fifo,
-            rules: HostPacing.Rules(concurrency: 2, interval: .milliseconds(700)),
+            rules: HostPacing.PaceRules(concurrency: 2, interval: .milliseconds(700)),
             storage: MemorySpill())
         var now = ContinuousClock.now
         for entry in 0..<200 {

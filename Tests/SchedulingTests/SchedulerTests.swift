@@ -10,7 +10,7 @@ extension Scheduler {
     ) {
         self.init(
             order: order,
-            rules: HostPacing.Rules(concurrency: hostConcurrency, interval: interval),
+            rules: HostPacing.PaceRules(concurrency: hostConcurrency, interval: interval),
             storage: storage, maximumActiveHosts: maximumActiveHosts)
     }
 
@@ -41,9 +41,9 @@ struct SchedulerTests {
     func hostsMayHaveRulesOfTheirOwn(maximumActiveHosts: Int) throws {
         let pattern = try #require(HostPattern("*.slow"))
         var scheduler = Scheduler(
-            order: .fifo, rules: HostPacing.Rules(concurrency: 3),
+            order: .fifo, rules: HostPacing.PaceRules(concurrency: 3),
             rulesByHost: HostTable([
-                (pattern, HostPacing.Rules(concurrency: 1, interval: .seconds(5)))
+                (pattern, HostPacing.PaceRules(concurrency: 1, interval: .seconds(5)))
             ]), storage: MemorySpill(), maximumActiveHosts: maximumActiveHosts)
         for entry in 0..<12 {
             try scheduler.add(entry, host: entry % 2 == 0 ? "http://a.slow:81" : "http://b")
@@ -58,8 +58,8 @@ struct SchedulerTests {
     @Test func rulesOfAHostAreForgottenWithIt() throws {
         let pattern = try #require(HostPattern("a"))
         var scheduler = Scheduler(
-            order: .fifo, rules: HostPacing.Rules(concurrency: 2),
-            rulesByHost: HostTable([(pattern, HostPacing.Rules(concurrency: 1))]),
+            order: .fifo, rules: HostPacing.PaceRules(concurrency: 2),
+            rulesByHost: HostTable([(pattern, HostPacing.PaceRules(concurrency: 1))]),
             storage: MemorySpill(), maximumActiveHosts: 0)
         try scheduler.add(0, host: "http://a")
         #expect(try scheduler.drained() == [0])
@@ -213,7 +213,7 @@ struct SchedulerTests {
         #expect(scheduler.nextWakeTime == nil)
         var ended: [Int] = []
         while let (entry, _, cause) = try scheduler.popGivenUp(at: at(1)) {
-            #expect(cause == .coolingDown(until: at(301)))
+            #expect(cause == .coolingDown(until: Moment(at(301))))
             ended.append(entry)
         }
         #expect(ended == [1, 2])
@@ -251,7 +251,7 @@ struct SchedulerTests {
         #expect(try next.popReady(at: at(100)) == nil)
         #expect(try next.popGivenUp(at: at(100))?.entry == 0)
         for entry in 0..<8 { try next.add(entry, host: "http://slow", at: at(100)) }
-        var uses: [Scheduler.HostUse] = []
+        var uses: [Scheduler.HostTurn] = []
         while let start = try next.popReady(at: at(100)) { uses.append(start.host) }
         #expect(uses.count == 4)
         for use in uses { next.finished(use, .answered, at: at(101)) }

@@ -70,12 +70,14 @@ struct VariantFields {
             quality = try valid(
                 Int(text).flatMap { (1...100).contains($0) ? $0 : nil }, takes: "1 to 100")
         case .resize:
-            resize = try valid(ResizeGeometry(text: text), takes: Transformation.Name.resize.form)
+            resize = try valid(
+                ResizeGeometry(text: text), takes: Transformation.StepName.resize.form)
         case .animated:
             animation = try valid(
                 Recipe.Animation(rawValue: text),
                 takes: Recipe.Animation.allCases.map(\.rawValue).listed(with: "or"))
-        case .crop: crop = try valid(CropGeometry(text: text), takes: Transformation.Name.crop.form)
+        case .crop:
+            crop = try valid(CropGeometry(text: text), takes: Transformation.StepName.crop.form)
         case .transform:
             let steps: [Transformation]
             do {

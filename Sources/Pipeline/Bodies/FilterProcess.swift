@@ -13,7 +13,7 @@ final class FilterProcess: @unchecked Sendable {
         let maximumBytes: Int
         /// The flag that sets ``maximumBytes``, for messages.
         let flag: String
-        /// From the first byte of the body to the last one of the answer.
+        /// From the first byte of the body to the last one of the image.
         let time: Duration
         let isCancelled: @Sendable () -> Bool
     }
@@ -25,10 +25,8 @@ final class FilterProcess: @unchecked Sendable {
     /// Whether the process ended before it saw the last body.
     private(set) var isStale = false
 
-    /// The length in an answer that means a body without an image.
     private static let noImage: UInt32 = .max
     private static let lengthBytes = 4
-    /// The longest time until a cancellation is noticed.
     private static let sliceMilliseconds: Int32 = 100
     private static let slice = Duration.milliseconds(sliceMilliseconds)
 
@@ -78,7 +76,7 @@ final class FilterProcess: @unchecked Sendable {
     }
 
     /// Whether the process can take another frame: it runs, has not closed its input, and has sent
-    /// no more than its answers.
+    /// no more than its results.
     var isInStep: Bool {
         var waits = [
             pollfd(fd: output, events: Int16(POLLIN), revents: 0),
@@ -88,7 +86,7 @@ final class FilterProcess: @unchecked Sendable {
         return input >= 0 && poll(&waits, nfds_t(waits.count), 0) == 0
     }
 
-    /// Sends a body as a frame, and reads the frame of its answer: nil for a body without an image.
+    /// Sends a body as a frame, and reads the frame of its image: nil for a body without one.
     /// After an error the process must be ended.
     func filterFrame(
         _ body: UnsafeRawBufferPointer, _ limits: BodyLimits, _ reserve: (Int) -> Void
@@ -111,7 +109,7 @@ final class FilterProcess: @unchecked Sendable {
         return hasNoImage ? nil : frame.dropFirst(FilterProcess.lengthBytes)
     }
 
-    /// The length in an answer's beginning: 0 for ``noImage``, nil before it is whole.
+    /// The length at the beginning of a result: 0 for ``noImage``, nil before it is whole.
     private static func length(of answer: [UInt8]) -> Int? {
         guard answer.count >= lengthBytes else { return nil }
         let length = answer.prefix(lengthBytes).reduce(UInt32(0)) { $0 << 8 | UInt32($1) }

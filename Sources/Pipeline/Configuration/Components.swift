@@ -1,7 +1,7 @@
 internal import CZlib
 import CacheStorage
 import Codecs
-import PrefetchModel
+package import PrefetchModel
 import Transfers
 import URLParsing
 
@@ -28,5 +28,19 @@ package enum Components {
         } catch {
             return "libcurl cannot be loaded: \(error.message); \(error.hint ?? "")"
         }
+    }
+}
+
+/// The formats that this build encodes, which the package's traits decide.
+package enum EncodedFormats {
+    /// Returns the formats that a recipe requests and this build does not encode, for any
+    /// source.
+    package static func missing(for recipe: Recipe) -> [EncodedImageFormat] {
+        var asked: Set<EncodedImageFormat> = recipe.encoding.format.map { [$0] } ?? []
+        // The default list means all formats that are available.
+        if recipe.encoding == .auto, recipe.allowedFormats != Recipe.defaultFormats {
+            asked = recipe.allowedFormats
+        }
+        return EncodedImageFormat.allCases.filter { asked.contains($0) && !$0.isMade }
     }
 }

@@ -21,7 +21,7 @@ package struct DescriptorBudget: Equatable {
     var readers: Int
     var codecWorkers: Int
     package var transfers: Int
-    /// Connections kept for later transfers, including those in use.
+    /// Connections kept for later transfers, including the ones in use.
     var connections: Int
     var folders: Int
 

@@ -35,14 +35,14 @@ struct FailureSettings: Sendable {
         request = FailureSettings.digest(FailureSettings.texts(of: configuration))
     }
 
-    /// Returns the values at the host in a URL or origin. Those of a host with settings of its own
+    /// Returns the values at the host in a URL or origin. Values of a host with settings of its own
     /// are made for each failure, since most runs have few.
     func at(hostIn url: some StringProtocol) -> FailureSettings {
         configuration.hosts.configurations[hostIn: url].map(FailureSettings.init) ?? self
     }
 
     /// Returns the value of a setting for an entry, as ``FailureConditions`` store it; `variants`
-    /// are nil for those of the run.
+    /// are nil for the run's.
     func value(
         of setting: FailureSetting, url: RequestURL, extras: EntryExtras?, variants: VariantSet?
     ) -> String {
@@ -156,7 +156,6 @@ struct FailureSettings: Sendable {
     }
 
     private static func text(_ permission: Bool) -> String { permission ? "1" : "0" }
-    /// The text of a list; `-` without one.
     private static func text(_ list: (some CustomStringConvertible)?) -> String {
         list.map { $0.description.isEmpty ? "-" : $0.description } ?? "-"
     }

@@ -20,7 +20,9 @@ package final class MemoryBudget: Sendable {
     /// Runs `work` while it holds `need` bytes of the budget, after waiting for them.
     ///
     /// - Returns: nil at once when `need` exceeds the whole budget.
-    package func withReservation<Result>(of need: Int, _ work: () -> Result) -> Result? {
+    package func withReservation<Result, Failure: Error>(
+        of need: Int, _ work: () throws(Failure) -> Result
+    ) throws(Failure) -> Result? {
         guard need <= total.bytes else { return nil }
         let ticket = state.update(wakes: { _ in false }) { state in
             defer { state.nextTicket += 1 }
@@ -35,6 +37,6 @@ package final class MemoryBudget: Sendable {
         }
         state.wakeAll()
         defer { state.update { $0.free += need } }
-        return work()
+        return try work()
     }
 }

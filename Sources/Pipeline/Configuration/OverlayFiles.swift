@@ -20,15 +20,11 @@ package struct OverlayFiles: Sendable {
         }
         let digest = bytes.withUnsafeBytes { SHA256Hasher().digest(of: $0) }
         do {
-            // The standard library's `withUnsafeBytes` rethrows without the error's type.
-            let result = bytes.withUnsafeBytes { bytes in
-                Result { () throws(CodecError) in try overlays.add(bytes, digest) }
-            }
-            try result.get()
-        } catch .tooManyPixels {
+            try bytes.withUnsafeBytes { try overlays.add($0, digest) }
+        } catch CodecError.tooManyPixels {
             throw UserError("more than \(Overlays.maximumPixels) pixels")
         } catch {
-            throw UserError(error.description)
+            throw UserError("\(error)")
         }
         return digest
     }

@@ -13,7 +13,7 @@ package enum ProcessorQuota {
             let mounts = contents("/proc/self/mountinfo")
         else { return nil }
         var smallest: Double?
-        for group in groups.split(separator: "\n").compactMap(Group.init) {
+        for group in groups.split(separator: "\n").compactMap(ControlGroup.init) {
             for mount in mounts.split(separator: "\n").compactMap(Mount.init)
             where mount.isOf(group) {
                 for folder in mount.folders(of: group) {
@@ -26,7 +26,7 @@ package enum ProcessorQuota {
     }
 
     private static func quota(
-        in folder: String, _ group: Group, _ contents: (String) -> String?
+        in folder: String, _ group: ControlGroup, _ contents: (String) -> String?
     ) -> Double? {
         let numbers: [Double?]
         if group.isUnified {
@@ -48,7 +48,7 @@ package enum ProcessorQuota {
     }
 
     /// A line of `/proc/self/cgroup` about processors.
-    private struct Group {
+    private struct ControlGroup {
         /// Version 2, with one tree for everything.
         let isUnified: Bool
         let path: Substring
@@ -83,12 +83,12 @@ package enum ProcessorQuota {
             (root, point) = (fields[3], fields[4])
         }
 
-        func isOf(_ group: Group) -> Bool {
+        func isOf(_ group: ControlGroup) -> Bool {
             group.isUnified == isUnified && (isUnified || hasProcessors)
         }
 
         /// Returns the folders of the group and its ancestors, as far as they are visible.
-        func folders(of group: Group) -> [String] {
+        func folders(of group: ControlGroup) -> [String] {
             var path = group.path
             if root != "/" {
                 // In a container that sees its own part of the tree, the path may be the host's.

@@ -4,7 +4,6 @@ package import PrefetchModel
 import Scheduling
 import Transfers
 
-/// The rules for waiting entries.
 package struct QueueRules: Sendable {
     package var order: StartOrder = .fifo
     /// Entries that wait in memory; the last ones to start wait in a temporary file.
@@ -13,7 +12,7 @@ package struct QueueRules: Sendable {
     package var temporaryFolder: String?
 }
 
-/// The rules for the identity of entries, and for those that are not wanted.
+/// The rules for the identity of entries, and for unwanted ones.
 package struct EntryChoiceRules: Sendable {
     /// The parameters of queries in which the URLs of one key may differ.
     package var ignoredQuery = IgnoredQuery.none
@@ -39,14 +38,12 @@ package struct HostRules: Sendable {
     /// The limit of simultaneous transfers at one host; nil to find it.
     package var concurrency: Int?
     package var pacing = Pacing.auto
-    /// The minimum time between two starts at one host.
     package var interval: Duration = .zero
-    /// Retries of an entry after a transient failure.
     package var maximumRetries = 3
     /// The upper limit of the wait before an entry's first retry; it doubles with each one, up to a
     /// minute.
     package var retryDelay: Duration = .seconds(1)
-    /// The longest accepted `Retry-After`; a host that asks for more is given up in this run.
+    /// The longest accepted `Retry-After`; a host that sends a longer one is given up in this run.
     package var longestRetryAfter: Duration = .seconds(300)
     /// A host without a response for this time, or with overload responses only, is given up in
     /// this run.
@@ -78,7 +75,7 @@ package struct HostRules: Sendable {
     private static let bytesOfTransfer = 256 << 10
     private static let mostJobs = 256
 
-    /// The transfers that every host takes at the same time, whatever its answers.
+    /// The transfers that every host takes at the same time in any case.
     private var sureConcurrency: Int {
         min(concurrency ?? HostRules.firstConcurrency, jobs ?? .max)
     }
@@ -107,9 +104,9 @@ package struct HostRules: Sendable {
             ? JobLimit(first: HostRules.firstJobs, maximum: maximum) : JobLimit(fixed: maximum)
     }
 
-    var hostRules: HostPacing.Rules {
+    var hostRules: HostPacing.PaceRules {
         let most = concurrency ?? (pacing == .fixed ? HostRules.fixedConcurrency : jobs)
-        return HostPacing.Rules(
+        return HostPacing.PaceRules(
             concurrency: most ?? HostRules.maximumConcurrency,
             sharedConcurrency: most ?? HostRules.maximumStreams,
             firstConcurrency: concurrency == nil && pacing == .auto
@@ -124,7 +121,7 @@ package struct TransferLimits: Sendable {
     package var stallTimeout: Duration = .seconds(15)
     package var totalTimeout: Duration = .seconds(300)
     package var maximumBodySize: ByteCount = .mebibytes(64)
-    /// The limit of received bytes per second over all transfers, those of lists included; nil for
+    /// The limit of received bytes per second over all transfers, including lists; nil for
     /// none.
     package var bytesPerSecond: ByteCount? {
         didSet { rateLimit = bytesPerSecond.map(RateLimit.init) }
@@ -135,7 +132,6 @@ package struct TransferLimits: Sendable {
     package var allowsDowngrade = false
 }
 
-/// The rules for responses and their bodies.
 package struct BodyRules: Sendable {
     package var responses = ResponseRules()
     /// Whether images are stored. If not, they are only requested.
@@ -191,7 +187,6 @@ package struct LifetimeRules: Sendable {
     }
 }
 
-/// The rules for writing files and rows.
 package struct StoringRules: Sendable {
     package var writesFileAttributes = false
     package var durability: MetadataWriter.Durability = .normal
@@ -207,7 +202,6 @@ package struct StoringRules: Sendable {
     var removesUnlisted: Bool { maximumSize != nil || pruning != nil }
 }
 
-/// The cached entries that are requested again.
 package enum RefreshMode: String, CaseIterable, Sendable {
     case stale
     /// All entries, with conditions: an unchanged image costs no body.

@@ -24,7 +24,6 @@ package struct RunConfiguration: Sendable {
     package var manifests: [String]
     private var processors: ThreadBudget
 
-    /// The number of threads and of open files.
     private enum ThreadBudget {
         /// As many codec workers as there are cores.
         case wanted(codecWorkers: Int)
@@ -111,7 +110,8 @@ package struct RunConfiguration: Sendable {
     /// it stays nil without a regular one.
     ///
     /// Offline runs can refresh nothing, and a run that chooses its images by another rule needs
-    /// none. A damaged history is none here: the run itself finds the damage, and has it repaired.
+    /// none. A damaged history is ignored here: the run itself finds the damage and has it
+    /// repaired.
     package mutating func setAhead(by cache: CacheCatalog, at now: Timestamp) {
         guard lifetimes.ahead == nil, !lifetimes.isOffline, lifetimes.refresh == .stale,
             !manifests.isEmpty,

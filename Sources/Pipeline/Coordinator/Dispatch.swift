@@ -11,19 +11,15 @@ struct Dispatch {
 
     struct StartLimits {
         let order: StartOrder
-        /// Simultaneous transfers.
         let jobs: JobLimit
-        /// Entries that wait in memory.
         let queueCapacity: Int
         let retries: RetryPolicy
-        let hosts: HostPacing.Rules
-        let rulesByHost: HostTable<HostPacing.Rules>
-        /// The number of runs that share the limits of a host.
+        let hosts: HostPacing.PaceRules
+        let rulesByHost: HostTable<HostPacing.PaceRules>
         let parts: HostTable<Int>
     }
 
     private var jobs: JobLimit
-    /// Entries that may wait for their retries, in memory.
     private let sleepingCapacity: Int
     private let store: EntryStore
     var scheduler: Scheduler
@@ -31,7 +27,6 @@ struct Dispatch {
     private var derivations: Scheduler
     private var retries: RetryPolicy
     private var random: any RandomNumberGenerator
-    /// Entries that had a turn.
     private(set) var starts = 0
     private var uses: [Int: HostOccupation] = [:]
     /// The host that delayed the run most when that was searched last: a search visits all hosts.
@@ -41,16 +36,15 @@ struct Dispatch {
     private static let shownPause = Duration.seconds(1)
     /// Whether a host has refused a request for its pace since the hosts were stored.
     private var hasNewRefusal = false
-    /// The time before which the hosts are not stored again.
     private var nextStorage: Instant?
     private static let storageInterval = Duration.seconds(5)
 
-    /// The minimum of ``sleepingCapacity``, whatever the queue's capacity.
+    /// The minimum of ``sleepingCapacity``, with any capacity of the queue.
     private static let minimumSleeping = 10_000
 
     private struct HostOccupation {
         let start: Scheduler.Start
-        let job: HostPacing.Start
+        let job: HostPacing.NumberedStart
     }
 
     init(_ limits: StartLimits, store: EntryStore, random: some RandomNumberGenerator) {
@@ -61,7 +55,7 @@ struct Dispatch {
             order: limits.order, rules: limits.hosts, rulesByHost: limits.rulesByHost,
             parts: limits.parts, storage: store)
         derivations = Scheduler(
-            order: limits.order, rules: HostPacing.Rules(concurrency: .max), storage: store)
+            order: limits.order, rules: HostPacing.PaceRules(concurrency: .max), storage: store)
         retries = limits.retries
         self.random = random
     }
@@ -104,10 +98,7 @@ struct Dispatch {
             placement: place.0, notBefore: place.1, at: now)
     }
 
-    /// Raises the priority of an entry that waits for its first turn.
-    mutating func raise(
-        _ identifier: Int, to priority: Priority, at now: Instant
-    ) throws {
+    mutating func raise(_ identifier: Int, to priority: Priority, at now: Instant) throws {
         guard let entry = store[identifier]?.entry, entry.priority < priority,
             entry.state.asksOrigin, store.canBeRaised(identifier)
         else { return }
@@ -138,7 +129,6 @@ struct Dispatch {
     mutating func hasReady(at now: Instant) -> Bool { scheduler.hasReady(at: now) }
     mutating func hasDerivation(at now: Instant) -> Bool { derivations.hasReady(at: now) }
 
-    /// Removes and returns the entry that may send a request next; nil when none may.
     mutating func nextReady(at now: Instant) throws -> Int? {
         while let start = try scheduler.popReady(at: now) {
             if isPlaceOfRaised(start.entry, start.place) {
@@ -159,7 +149,6 @@ struct Dispatch {
         return starts
     }
 
-    /// Whether no other entry of its host runs or waits.
     func isAlone(_ identifier: Int) -> Bool { uses[identifier]?.start.isAlone == true }
 
     /// Returns the entries in memory that follow an entry at its host; place 0 is the next one.
@@ -175,7 +164,6 @@ struct Dispatch {
         return start.entry
     }
 
-    /// Removes and returns an entry of a given-up host; nil when there is none.
     mutating func nextGivenUp(
         at now: Instant
     ) throws -> (identifier: Int, cause: HostPacing.GiveUpCause)? {
@@ -217,13 +205,11 @@ struct Dispatch {
         }
     }
 
-    /// Returns a refused entry to its place.
     mutating func putBack(_ start: Scheduler.Start, at now: Instant) {
         store.waits(start.entry)
         scheduler.putBack(start, at: now)
     }
 
-    /// Ends an entry's use of its host without a request.
     mutating func withdrew(_ identifier: Int, at now: Instant) {
         guard let use = uses.removeValue(forKey: identifier) else { return }
         scheduler.withdrew(use.start.host, at: now)
@@ -245,12 +231,12 @@ struct Dispatch {
     /// Decides on a failed attempt at a URL; a retry is counted.
     mutating func decideRetry(
         of url: RequestURL, _ reason: FailureReason, httpStatus: Int?, attempts: Int
-    ) -> RetryPolicy.Decision {
+    ) -> RetryPolicy.RetryDecision {
         let starts = starts
         let hasRoom = scheduler.sleepingCount < sleepingCapacity && store.hasRoomForSleeper
         func decide(
             _ retries: inout RetryPolicy, _ random: inout some RandomNumberGenerator
-        ) -> RetryPolicy.Decision {
+        ) -> RetryPolicy.RetryDecision {
             retries.decide(
                 reason, httpStatus: httpStatus, attempts: attempts, starts: starts,
                 of: url, hasRoom: hasRoom, using: &random)
@@ -258,7 +244,6 @@ struct Dispatch {
         return decide(&retries, &random)
     }
 
-    /// Takes back the retry of an entry that ends before it.
     mutating func withdrawRetry() { retries.withdraw() }
 
     // MARK: Hosts

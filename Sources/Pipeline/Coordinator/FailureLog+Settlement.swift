@@ -6,10 +6,7 @@ import Scheduling
 extension FailureLog.Settlement {
     /// Decides at the end of a run whether and until when a failure is blacklisted; nil when it
     /// does not count.
-    init?(
-        _ record: FailureRecord, outage: Outage?, _ ledger: Ledger,
-        _ settings: FailureSettings
-    ) {
+    init?(_ record: FailureRecord, outage: Outage?, _ ledger: Ledger, _ settings: FailureSettings) {
         let isExplained =
             outage.map {
                 ledger.isExplained(
@@ -49,14 +46,12 @@ extension FailureLog.Settlement {
 }
 
 struct VariantsOfFailure {
-    /// The variants of the entry's line; nil for the run's.
     let line: VariantSet?
     /// The failed variants, if the entry makes the variants of other lines too.
     let failed: [RequestedVariant]?
 }
 
 extension FailureRecord {
-    /// Describes the failure of a requested entry; nil for local failures that are not stored.
     init?(
         _ machine: EntryMachine, _ reason: FailureReason, message: String,
         _ settings: FailureSettings, _ variants: VariantsOfFailure, at now: Timestamp
@@ -73,8 +68,7 @@ extension FailureRecord {
         else { return nil }
         let own = settings.at(hostIn: entry.listedURL.text)
         self.init(
-            key: entry.key, url: entry.listedURL.withoutCredentials.text,
-            host: entry.url.origin,
+            key: entry.key, url: entry.listedURL.withoutCredentials.text, host: entry.url.origin,
             reason: reason, httpStatus: machine.httpStatus, curlCode: machine.curlCode,
             message: message, attempts: machine.attempts, kind: kind, failedAt: now,
             conditions: FailureConditions(of: reason) { setting in

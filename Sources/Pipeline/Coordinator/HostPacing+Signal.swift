@@ -29,8 +29,7 @@ extension HostPacing.Signal {
                 return
             }
             self = .overloaded(
-                retryAfter: RetryAfter.delay(
-                    of: response.fields, receivedAt: response.receivedAt))
+                retryAfter: RetryAfter.delay(of: response.fields, receivedAt: response.receivedAt))
         case .failure(let failure):
             // A host that began to respond is reachable.
             self = failure.httpStatus == nil ? HostPacing.Signal(ofUnanswered: failure) : .brokeOff

@@ -6,7 +6,6 @@ import PrefetchModel
 
 /// The keys and resources seen in a run, to find the first entry of each key.
 struct Intake {
-    /// An entry's relation to earlier ones.
     enum Arrival {
         /// The first of its key, or the first that is not warm.
         case new
@@ -28,7 +27,6 @@ struct Intake {
         /// Blacklisted, with the key of an earlier entry that was not warm.
         case blacklisted
 
-        /// Whether it is fresh, and not a duplicate.
         var isWarm: Bool {
             switch self {
             case .warm, .warmAddition: true
@@ -50,19 +48,16 @@ struct Intake {
 
     private let store: EntryStore
     private let variants: VariantSet
-    /// The keys of all entries that were not warm, by identifier.
     private var seen: SeenKeys
     /// Identifiers of entries that ended without a request. No other entry makes their variants.
     private var unrequested = ResourceSet()
-    /// Identifiers of entries that failed as in an earlier run.
     private var known = ResourceSet()
-    /// Identifiers of entries beside a line of their key that was not requested.
+    /// Identifiers of entries with another line of their key that was not requested.
     private var besideUnrequested = ResourceSet()
     /// By the first entry of a key that was not warm: its last one, plus one.
     private var successors = ChunkedArray<UInt32>()
     private var warm = ResourceSet()
     private var unusualWarm = UnusualWarmEntries()
-    /// Resources with variants in use that this run has noted.
     private var noted = ResourceSet()
     /// The number of the last line's own variants: neighbouring lines mostly have the same fields.
     private var last: (extras: EntryExtras, number: UInt32)?
@@ -74,7 +69,6 @@ struct Intake {
         seen = SeenKeys(using: &random)
     }
 
-    /// Returns the number of the variants that an entry asks for.
     mutating func variantSet(of extras: EntryExtras?) throws -> UInt32 {
         guard let extras, extras.changesVariants else { return 0 }
         if let last, last.extras.hasVariants(of: extras) { return last.number }
@@ -133,7 +127,6 @@ struct Intake {
         return .new
     }
 
-    /// Returns the last entry of a key that was not warm; nil if there is none.
     private func last(of key: KeyFingerprint) -> Int? {
         guard let first = seen[key] else { return nil }
         return successors[first] == 0 ? first : Int(successors[first]) - 1
@@ -189,7 +182,7 @@ struct Intake {
             requestMark: entry.requestMark, variantSet: entry.variantsOfKey)
     }
 
-    /// Returns a new identifier for a later line of an entry's key, which came too late for it.
+    /// Returns a new identifier for a later line of an entry's key that the entry could not take.
     mutating func identifier(
         for line: Entry.Duplicate, of key: KeyFingerprint, after first: Int
     ) -> Int {
@@ -200,8 +193,7 @@ struct Intake {
     }
 
     private mutating func identifier(
-        of key: KeyFingerprint, manifest: String, line: Int, requestMark: UInt32,
-        variantSet: UInt32
+        of key: KeyFingerprint, manifest: String, line: Int, requestMark: UInt32, variantSet: UInt32
     ) -> Int {
         let identifier = seen.count
         if let first = seen[key], let last = last(of: key) {
@@ -246,13 +238,51 @@ struct Intake {
 
     /// The use of the name `main` by a line, together with earlier ones of its key.
     enum NameOfMain {
-        /// The line has no variant of that name.
         case unused
         /// An earlier line has another `main`, so that this one's has another name.
         case taken
         case kept
     }
 
-    /// Notes that the run writes the variants in use of a resource.
     mutating func noteUse(of resource: Int64) { noted.insert(resource) }
+}
+
+/// The warm entries of a run with unusual requests for their keys. They distinguish duplicates
+/// from lines that only share the key.
+struct UnusualWarmEntries {
+    private var positions = EntryPositions()
+
+    /// Larger identifiers are not worth a table.
+    private static let largestResource: Int64 = 1 << 32
+
+    private static func place(_ resource: Int64) -> Int? {
+        (0..<largestResource).contains(resource) ? Int(resource) : nil
+    }
+
+    mutating func note(_ entry: RawEntry, _ mark: UInt32, of resource: Int64) {
+        guard let place = UnusualWarmEntries.place(resource) else { return }
+        positions.note(
+            place, manifest: entry.manifest, line: Int(entry.record.line), requestMark: mark,
+            variantSet: entry.variantSet)
+    }
+
+    /// Changes the variants of all lines of a resource. The first one may be a usual one.
+    mutating func note(variantSet: UInt32, of resource: Int64) {
+        guard let place = UnusualWarmEntries.place(resource) else { return }
+        positions.note(variantSet: variantSet, of: place)
+    }
+
+    func variantSet(of resource: Int64) -> UInt32 {
+        UnusualWarmEntries.place(resource).map(positions.variantSet) ?? 0
+    }
+
+    func requestMark(of resource: Int64) -> UInt32 {
+        UnusualWarmEntries.place(resource).map(positions.requestMark) ?? 0
+    }
+
+    /// The position of a resource's first entry, as messages name it. That of a usual one is not
+    /// known.
+    func position(of resource: Int64) -> String {
+        UnusualWarmEntries.place(resource).map(positions.place) ?? "an earlier line"
+    }
 }

@@ -11,7 +11,7 @@ struct Ledger {
     var tallies = HostTallies()
     /// Hosts with a transient failure; some may have successes, too.
     private var failing: [String: FailureReason] = [:]
-    /// The outages that went on when the last run ended, and at the end those of this run.
+    /// The outages that the last run left, and at the end the ones that this run leaves.
     var ongoingOutages = OngoingOutages()
     /// The numbers of images by name of a variant that could not be made of their new source.
     private(set) var lostVariants: [String: Int] = [:]
@@ -41,10 +41,8 @@ struct Ledger {
     mutating func countRequest() { counters.requests += 1 }
     mutating func countReceived(_ bytes: Int) { counters.bytesReceived += bytes }
 
-    /// Counts entries that cannot be read back as cancelled.
     mutating func countLost() {
-        counters.count(
-            .cancelled, reason: nil, times: counters.entriesRead - counters.entriesDone)
+        counters.count(.cancelled, reason: nil, times: counters.entriesRead - counters.entriesDone)
     }
 
     func progress(
@@ -174,7 +172,6 @@ struct Ledger {
         failing[host] = reason
     }
 
-    /// Compares the run's outage with earlier ones that went on.
     mutating func noteOutages(in summary: inout RunSummary, at now: Timestamp) {
         summary.outage = outageRule.outages().first
         summary.isOutageKnown = summary.outage.map(ongoingOutages.include) ?? false

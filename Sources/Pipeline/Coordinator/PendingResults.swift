@@ -1,15 +1,13 @@
 import PrefetchModel
 
-/// Entries that end without a turn: duplicates of ended entries, whose images are being looked up,
-/// fresh entries whose attributes are being committed, and blacklisted ones whose host is not back
-/// yet. Also variants that wait for their entry.
+/// Entries that end without a turn: duplicates of ended entries, during the look-up of their
+/// images, fresh entries while their attributes are committed, and blacklisted ones of hosts that
+/// are not back yet. Also variants that wait for their entry.
 struct PendingResults {
     private var duplicates: [Int: (EntryResult, SharedOutcome?)] = [:]
     /// Tokens are negative; entries have other identifiers.
     private var last = 0
-    /// Fresh entries with attributes that are being committed.
     var annotating = 0
-    /// Blacklisted entries that wait for a response of their host.
     var held = HeldEntries()
     /// Variants that were made beside the requested ones, until their entry's change is written.
     var others: [Int: [VariantChange]] = [:]
@@ -31,5 +29,46 @@ struct PendingResults {
 
     mutating func take(_ token: Int) -> (EntryResult, SharedOutcome?)? {
         duplicates.removeValue(forKey: token)
+    }
+}
+
+/// Entries that are blacklisted because their host was down. They wait in the store, without a
+/// place in any queue: if their host responds in this run, they are requested after all.
+struct HeldEntries {
+    /// The limits of held entries; further ones end at once.
+    private static let maximumCount = 1000
+    private static let maximumCountOfHost = 200
+
+    /// By entry; nil for a result that is not wanted.
+    private var results: [Int: EntryResult?] = [:]
+    private var identifiers: [String: [Int]] = [:]
+
+    var isEmpty: Bool { results.isEmpty }
+    var count: Int { results.count }
+
+    func hasRoom(for host: String) -> Bool {
+        count < HeldEntries.maximumCount
+            && identifiers[host, default: []].count < HeldEntries.maximumCountOfHost
+    }
+
+    func contains(_ identifier: Int) -> Bool { results.keys.contains(identifier) }
+
+    /// Holds an entry; `result` is its result if the host does not respond, nil if it is not
+    /// wanted.
+    mutating func hold(_ identifier: Int, host: String, result: EntryResult?) {
+        results.updateValue(result, forKey: identifier)
+        identifiers[host, default: []].append(identifier)
+    }
+
+    mutating func release(host: String) -> [Int] {
+        let released = identifiers.removeValue(forKey: host) ?? []
+        for identifier in released { results.removeValue(forKey: identifier) }
+        return released
+    }
+
+    mutating func removeAll() -> [(identifier: Int, result: EntryResult?)] {
+        let all = results.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
+        self = HeldEntries()
+        return all
     }
 }

@@ -14,7 +14,6 @@ extension RunCoordinator {
         case refusal(Failure)
     }
 
-    /// The current rules for an entry's machine.
     func context(of identifier: Int) -> EntryContext {
         EntryContext(
             rules: rules.entries, phase: ending.phase, variants: self.readVariants(of: identifier),
@@ -58,7 +57,6 @@ extension RunCoordinator {
         perform(store.update(identifier) { $0.cancel() }, for: identifier)
     }
 
-    /// Ends an entry for an error of its stage.
     func abort(_ identifier: Int, _ error: any Error) {
         perform(store.update(identifier) { $0.abort(RunFailure(error).failure) }, for: identifier)
     }
@@ -79,7 +77,6 @@ extension RunCoordinator {
         }
     }
 
-    /// Whether a filter makes the image of an entry's body.
     private func isFiltered(_ identifier: Int) -> Bool {
         let number = store.positions.variantSet(of: identifier)
         let variants = number == 0 ? rules.variants : variants(numbered: number)
@@ -97,7 +94,6 @@ extension RunCoordinator {
 
     // MARK: Asking
 
-    /// Looks an entry up, unless nothing can be found.
     private func lookUp(
         _ identifier: Int, trouble: (host: String, cause: HostPacing.GiveUpCause)?
     ) {
@@ -183,8 +179,7 @@ extension RunCoordinator {
         stages.ask(
             rules.requests.request(
                 request, of: entry, id: identifier, isAlone: dispatch.isAlone(identifier),
-                judgesFormatOnly: judgesFormatOnly,
-                isFiltered: isFiltered(identifier)))
+                judgesFormatOnly: judgesFormatOnly, isFiltered: isFiltered(identifier)))
     }
 
     private func queue(_ identifier: Int, _ placement: QueuePlacement) {
@@ -196,7 +191,7 @@ extension RunCoordinator {
 
     // MARK: The stages
 
-    private func process(_ work: Work, for identifier: Int, with payload: Payload) {
+    private func process(_ work: CodecWork, for identifier: Int, with payload: Payload) {
         guard let machine = store[identifier] else { return }
         guard let variants = variants(of: identifier) else { return cancel(identifier) }
         let entry = machine.entry
@@ -222,8 +217,7 @@ extension RunCoordinator {
             }
             input = .body(
                 CodecJob.Download(
-                    body: body,
-                    originURL: validation.location.finalURL ?? validation.location.url,
+                    body: body, originURL: validation.location.finalURL ?? validation.location.url,
                     hasFramedBody: isFramed, known: known,
                     expected: entry.extras?.sourceDigest, stored: stored, others: others,
                     part: part))
@@ -299,8 +293,7 @@ extension RunCoordinator {
         let own = lines.lineEnd(line) ?? (end, Array(line.indices))
         let result = lines.result(line, own)
         let variants = VariantsOfFailure(
-            line: machine.entry.variantSet == 0 ? nil : line,
-            failed: isShared ? lines.failed : nil)
+            line: machine.entry.variantSet == 0 ? nil : line, failed: isShared ? lines.failed : nil)
         var isKnown = false
         switch end {
         case .failed(let failed):
@@ -396,7 +389,7 @@ extension RunCoordinator {
                 memory == .counted ? .failure(record) : .harmlessFailure(record), token: nil)
         }
         guard let former = machine.findings.formerFailure else { return false }
-        // An outage of a host is one fact, whatever status it answers with.
+        // An outage of a host is one fact, with any status.
         let isOfSameOutage =
             former.hostWasDown && !ledger.hasSuccess(at: record.host)
             && RetryPolicy.isRetried(record.reason, httpStatus: record.httpStatus)

@@ -6,7 +6,6 @@ import PrefetchModel
 import Scheduling
 import Transfers
 
-/// Handling of the stages' events.
 extension RunCoordinator {
     func transferred(_ completion: TransferCompletion) {
         let identifier = completion.id

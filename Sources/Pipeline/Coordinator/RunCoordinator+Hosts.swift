@@ -53,7 +53,7 @@ extension RunCoordinator {
     func rememberHosts() throws {
         let (wall, now) = (clock.wall(), clock.now)
         var states: [HostState] = []
-        try dispatch.scheduler.forEachMemory(at: now) { (host, memory) throws in
+        try dispatch.scheduler.forEachMemory(at: now) { host, memory in
             let parts = rules.configuration.hosts.parts[hostIn: host] ?? 1
             states.append(
                 HostState(

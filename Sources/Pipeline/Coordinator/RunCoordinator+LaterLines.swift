@@ -6,7 +6,7 @@ import PrefetchModel
 // Later lines of an entry's key.
 
 extension RunCoordinator {
-    /// Ends the later lines of an entry's key. Lines that came too late for it become an entry.
+    /// Ends the later lines of an entry's key. Lines that were too late for it become an entry.
     func finishLaterLines(of identifier: Int, _ lines: LineEnds, isKnown: Bool) {
         let key = lines.machine.entry.key
         var next: Int?
@@ -55,11 +55,10 @@ extension RunCoordinator {
         }
         stages.find(
             CopyRequest(
-                token: pendingResults.add(result, nil), key: key,
-                subject: .stored(line[0].recipe)))
+                token: pendingResults.add(result, nil), key: key, subject: .stored(line[0].recipe)))
     }
 
-    /// Makes a line that came too late for an entry the next entry of its key, or adds it to that.
+    /// Makes a line that was too late for an entry the next entry of its key, or adds it to that.
     private func extend(
         _ next: inout Int?, with line: Entry.Duplicate, after identifier: Int,
         _ machine: EntryMachine

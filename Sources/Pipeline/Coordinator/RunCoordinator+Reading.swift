@@ -22,8 +22,7 @@ extension RunCoordinator {
                     }
                     let finding = looked.findings[number]
                     var entry = RawEntry(
-                        manifest: batch.manifest, record: record,
-                        fingerprint: finding.fingerprint,
+                        manifest: batch.manifest, record: record, fingerprint: finding.fingerprint,
                         extras: batch.extras(of: record), text: text)
                     let arrival = try intake.arrival(of: &entry, number, in: looked)
                     if let resource = try resourceToNote(entry, arrival, finding) {
@@ -40,7 +39,6 @@ extension RunCoordinator {
         endingRunOnError { try write(changes) }
     }
 
-    /// The changes of rows by a batch's entries that need no request.
     private struct ChangesOfBatch {
         /// Resources with variants that are in use again, by the number of the variants.
         var returning: [UInt32: [Int64]] = [:]
@@ -65,8 +63,8 @@ extension RunCoordinator {
         if !changes.urls.isEmpty { try stages.write(.listedURLs(changes.urls), token: nil) }
     }
 
-    /// Returns the resource of a fresh entry whose variants in use are to be noted; nil if they are
-    /// in use already, or the entry adds none.
+    /// Returns the resource of a fresh entry if its variants in use are to be noted; nil if they
+    /// are in use already, or the entry adds none.
     private func resourceToNote(
         _ entry: RawEntry, _ arrival: Intake.Arrival, _ finding: EntryFinding
     ) throws -> Int64? {
@@ -213,8 +211,7 @@ extension RunCoordinator {
         let (images, context) = (entry.images, context(of: identifier))
         perform(
             store.update(identifier) {
-                $0.annotate(
-                    resource: resource, images: images, expiresAt: expiresAt, in: context)
+                $0.annotate(resource: resource, images: images, expiresAt: expiresAt, in: context)
             }, for: identifier)
     }
 
@@ -223,8 +220,7 @@ extension RunCoordinator {
     ) throws {
         if failure.isOfHost, !ending.isStopping {
             if ledger.hasSuccess(at: failure.host) {
-                return try queue(
-                    entry, .missing, resource: finding.resource, failedBefore: true)
+                return try queue(entry, .missing, resource: finding.resource, failedBefore: true)
             }
             if pendingResults.held.hasRoom(for: failure.host) {
                 return hold(entry, resource: finding.resource, by: failure)
@@ -250,7 +246,6 @@ extension RunCoordinator {
         try dispatch.push(add(queued, of: entry), queued, at: now)
     }
 
-    /// Lets a blacklisted entry wait for a response of its host.
     private func hold(_ entry: RawEntry, resource: Int64?, by failure: FailureRecord) {
         var queued = entry.entry(.missing, resource: resource, at: clock.now)
         queued.failedBefore = true
@@ -298,11 +293,9 @@ extension RunCoordinator {
         stages.find(
             CopyRequest(
                 token: pendingResults.add(rules.result(of: entry, .duplicate), shared),
-                key: entry.key,
-                subject: .stored(rules.variants(of: entry.extras)[0].recipe)))
+                key: entry.key, subject: .stored(rules.variants(of: entry.extras)[0].recipe)))
     }
 
-    /// Lets a line wait for the outcome of an earlier one.
     private func add(
         _ entry: RawEntry, to first: Int, addsVariants: Bool, isFresh: Bool = false
     ) throws {
@@ -325,7 +318,6 @@ extension RunCoordinator {
         }
     }
 
-    /// Decides on a line that asks for more variants than an ended entry of its key.
     private func readLate(
         _ entry: RawEntry, after first: Int, _ number: Int, of looked: LookedUpBatch
     ) throws {
@@ -340,10 +332,7 @@ extension RunCoordinator {
         try readNew(entry, number, of: looked, isLate: true)
     }
 
-    /// Ends a duplicate of an ended entry, with the image that is stored.
-    func finishDuplicate(
-        _ token: Int, _ stored: (image: StoredImage, expiresAt: Timestamp)?
-    ) {
+    func finishDuplicate(_ token: Int, _ stored: (image: StoredImage, expiresAt: Timestamp)?) {
         guard case (var result, let shared)? = pendingResults.take(token) else { return }
         shared?.describe(&result)
         result.stored = stored?.image

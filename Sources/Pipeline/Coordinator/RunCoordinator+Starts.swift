@@ -4,7 +4,6 @@ import EntryQueue
 import PrefetchModel
 import Scheduling
 
-/// Starting of work.
 extension RunCoordinator {
     func startWork() {
         endingRunOnError {
@@ -66,9 +65,7 @@ extension RunCoordinator {
             let (reason, text) = cause.explanation(of: host, at: now, clock.wall())
             if machine.waitsForRetry { dispatch.withdrawRetry() }
             let action = store.update(identifier) { $0.giveUp(reason, text, at: now) }
-            perform(
-                action, for: identifier,
-                trouble: machine.hadTurn ? nil : (host, cause))
+            perform(action, for: identifier, trouble: machine.hadTurn ? nil : (host, cause))
         }
     }
 
@@ -77,13 +74,12 @@ extension RunCoordinator {
 }
 
 extension HostPacing.GiveUpCause {
-    /// Returns the reported reason and the details.
     fileprivate func explanation(
         of host: String, at now: ContinuousClock.Instant, _ wallTime: Timestamp
     ) -> (FailureReason, String) {
         switch self {
         case .coolingDown(until: let time):
-            let end = wallTime.advanced(by: time - now)
+            let end = wallTime.advanced(by: time.instant - now)
             return (.httpStatus, "\(host) asked for a pause until \(end)")
         case .overloaded(answers: let count):
             return (.httpStatus, "\(host) answered 429 or 503 \(count) times in a row")

@@ -21,7 +21,6 @@ package final class RunCoordinator {
     var ledger: Ledger
     var stages: RunStages
     var ending: RunEnding
-    /// Results that wait for a look-up, a commit or a host.
     var pendingResults = PendingResults()
     var reading = ListProgress()
     private let events: any EventSource
@@ -56,8 +55,7 @@ package final class RunCoordinator {
             variants: rules.variants)
         intake = Intake(store: store, variants: rules.variants, random: random)
         dispatch = Dispatch(rules.limits, store: store, random: random)
-        ledger = Ledger(
-            observer: observer, leavesShard: rules.configuration.entries.leavesShard)
+        ledger = Ledger(observer: observer, leavesShard: rules.configuration.entries.leavesShard)
         self.stages = RunStages(stages)
     }
 
@@ -66,9 +64,7 @@ package final class RunCoordinator {
     /// With `readsAheadOfStarts` everything is read before the first transfer starts, which LIFO
     /// order over regular files and `--max-size` require. `startReading` starts the readers, after
     /// the run has been noted.
-    func run(
-        readsAheadOfStarts: Bool, startReading: () throws -> Void
-    ) -> RunSummary {
+    func run(readsAheadOfStarts: Bool, startReading: () throws -> Void) -> RunSummary {
         let startedAt = clock.wall()
         let start = ending.start
         do {
@@ -177,7 +173,7 @@ package final class RunCoordinator {
         return holdUp
     }
 
-    private func handle(_ event: Mailbox.Event) {
+    private func handle(_ event: Mailbox.StageEvent) {
         switch event {
         case .transferred(let completion): transferred(completion)
         case .found(let findings): findings.forEach(found)
@@ -205,7 +201,7 @@ package final class RunCoordinator {
         }
     }
 
-    /// Ends the requests of further entries. Those that had their turn may be redirected or
+    /// Ends the requests of further entries. Entries that had their turn may be redirected or
     /// retried.
     func takeNoMoreEntries() {
         guard !ending.takesNoEntries else { return }
@@ -223,7 +219,6 @@ package final class RunCoordinator {
         if ending.fail(error, at: clock.now) { stopStarting() }
     }
 
-    /// Runs `work`. An error ends the run.
     func endingRunOnError(_ work: () throws -> Void) {
         do {
             try work()
@@ -259,9 +254,7 @@ package final class RunCoordinator {
 
     // MARK: The end
 
-    private func summary(
-        startedAt: Timestamp, start: ContinuousClock.Instant
-    ) -> RunSummary {
+    private func summary(startedAt: Timestamp, start: ContinuousClock.Instant) -> RunSummary {
         endingRunOnError { try stages.finish() }
         // The last checkpoint follows the last commit, and may fail or be interrupted.
         for event in events.take(wantsInput: false, until: clock.now).events {
@@ -322,9 +315,7 @@ package final class RunCoordinator {
     /// Writes the end of the run.
     ///
     /// - Returns: the pruned images, and the reason that no snapshot could be taken.
-    private func record(
-        _ summary: RunSummary
-    ) throws -> (PrunedCounts?, snapshotFailure: String?) {
+    private func record(_ summary: RunSummary) throws -> (PrunedCounts?, snapshotFailure: String?) {
         try recorder.checkHold()
         if stages.hasStored {
             let ledger = ledger

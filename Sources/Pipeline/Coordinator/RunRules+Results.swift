@@ -43,8 +43,7 @@ extension RunRules {
         of entry: RawEntry, _ outcome: Outcome, reason: FailureReason? = nil,
         message: String? = nil, expiresAt: Timestamp? = nil
     ) -> EntryResult {
-        var result = entry.result(
-            outcome, reason: reason, message: message, expiresAt: expiresAt)
+        var result = entry.result(outcome, reason: reason, message: message, expiresAt: expiresAt)
         let variants = variants(of: entry.extras)
         if reportsVariants(variants) {
             result.variants = variants.enumerated().map { position, variant in
@@ -63,12 +62,10 @@ extension RunRules {
 }
 
 extension VariantResult {
-    /// Describes a variant's end; `outcome` is the entry's.
     fileprivate init(_ variant: RequestedVariant, _ end: VariantEnd, _ outcome: Outcome) {
         switch end {
         case .made(let image):
-            self.init(
-                variant, outcome: outcome == .revalidated ? .derived : outcome, stored: image)
+            self.init(variant, outcome: outcome == .revalidated ? .derived : outcome, stored: image)
         case .kept(let image):
             self.init(
                 variant, outcome: outcome == .revalidated ? .revalidated : .fresh, stored: image)

@@ -3,7 +3,6 @@ import EntryQueue
 import PrefetchModel
 import Scheduling
 
-/// The outcome of the first entry of a key, which its duplicates share.
 struct SharedOutcome {
     let reason: FailureReason?
     var stored: StoredImage?
@@ -17,7 +16,6 @@ struct SharedOutcome {
     }
 }
 
-/// The end of an entry for each line of its key.
 struct LineEnds {
     let machine: EntryMachine
     let end: EntryEnd
@@ -49,7 +47,6 @@ struct LineEnds {
             }
     }
 
-    /// The reason that all lines failed for; nil if some have not.
     var commonReason: FailureReason? {
         if case .failed(let failed) = end, !failed.stored.variants.isEmpty { return nil }
         return end.reason
@@ -64,7 +61,6 @@ struct LineEnds {
         }
     }
 
-    /// The variants that failed; all of them if nothing was stored.
     var failed: [RequestedVariant] {
         guard case .failed(let failed) = end, !failed.stored.variants.isEmpty else {
             return Array(variants.prefix(count))
@@ -72,7 +68,7 @@ struct LineEnds {
         return zip(variants, failed.stored.variants).filter { $1.image == nil }.map(\.0)
     }
 
-    /// Returns the end of a line; nil if it came too late for the entry.
+    /// Returns the end of a line; nil if it was too late for the entry.
     func lineEnd(_ line: VariantSet) -> LineEnd? {
         guard let positions = variants.positions(of: line, within: count) else {
             // Without a report no images were looked up.
@@ -88,7 +84,6 @@ struct LineEnds {
         return (own, positions)
     }
 
-    /// Names a variant as its line does.
     private func described(_ failure: Failure, _ position: Int, as name: VariantName?) -> Failure {
         let prefix = "variant \(variants[position].name): "
         guard failure.message.hasPrefix(prefix) else { return failure }
@@ -101,9 +96,7 @@ struct LineEnds {
     }
 
     /// Returns the report of a later line. The request is the first one's.
-    func result(
-        of duplicate: Entry.Duplicate, _ line: VariantSet, _ own: LineEnd
-    ) -> EntryResult {
+    func result(of duplicate: Entry.Duplicate, _ line: VariantSet, _ own: LineEnd) -> EntryResult {
         let whole = result(line, own)
         var result = duplicate.result(whole.outcome, machine.entry.key)
         result.reason = whole.reason
@@ -124,7 +117,6 @@ struct LineEnds {
 }
 
 extension FailureReason {
-    /// Whether the entry might not fail with other variants.
     var dependsOnVariants: Bool {
         FailurePolicy.settings(of: self).contains { $0 == .recipe || $0 == .method }
     }

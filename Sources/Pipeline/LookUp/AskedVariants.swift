@@ -17,7 +17,6 @@ struct AskedVariants {
     }
 
     private let usual: Asked
-    /// Other variants, by number of the record.
     private var own: [Int: Asked] = [:]
     /// The index of the first variant of each record; empty when all have the run's variants.
     private var starts: [Int] = []
@@ -47,7 +46,6 @@ struct AskedVariants {
 
     func isOwn(_ number: Int) -> Bool { !own.isEmpty && own[number] != nil }
 
-    /// Returns the indices of a record's variants among all of the batch.
     func places(of number: Int) -> Range<Int> {
         guard starts.isEmpty else { return starts[number]..<starts[number + 1] }
         return (number * usual.recipes.count)..<((number + 1) * usual.recipes.count)

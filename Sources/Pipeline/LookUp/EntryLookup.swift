@@ -49,8 +49,7 @@ final class EntryLookup: Sendable {
         images =
             if wantsFreshImages, let cacheSource {
                 try rules.variants.map {
-                    try ImageIndex(
-                        cacheSource, recipe: $0.recipe, expectedLookups: expectedLookups)
+                    try ImageIndex(cacheSource, recipe: $0.recipe, expectedLookups: expectedLookups)
                 }
             } else {
                 []

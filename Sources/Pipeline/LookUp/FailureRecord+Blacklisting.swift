@@ -13,12 +13,10 @@ extension FailureRecord {
         hostWasDown && RetryPolicy.isRetried(reason, httpStatus: httpStatus)
     }
 
-    /// The outcome of a blacklisted entry, and its reason if a rule excludes it.
     var unrequestedEnd: (outcome: Outcome, reason: FailureReason?) {
         reason.isExclusion ? (.excluded, reason) : (.blacklisted, nil)
     }
 
-    /// The reason that an entry is blacklisted, and the end of that, in one line.
     var blacklistMessage: String {
         if reason.isExclusion {
             return message + (blacklistedUntil.map { "; next look after \($0)" } ?? "")

@@ -5,7 +5,6 @@ import EntryLifecycle
 ///
 /// A value without I/O. Entries that are not in it are looked up at their turns.
 struct LookAhead {
-    /// The state of an entry at its turn.
     enum FoundAhead {
         case found(Findings)
         /// The look-up is under way; the entry waits for it.
@@ -31,7 +30,6 @@ struct LookAhead {
 
     var hasRoom: Bool { states.count < LookAhead.capacity }
 
-    /// Whether an entry was looked up and not taken yet.
     func knows(_ identifier: Int) -> Bool { states[identifier] != nil }
 
     /// Notes that an entry is looked up.
@@ -76,7 +74,7 @@ struct LookAhead {
         }
     }
 
-    /// In LIFO order, later entries may start before those that were looked up.
+    /// In LIFO order, later entries may start before looked-up ones.
     private mutating func dropUnused() {
         misses = 0
         states = states.filter { if case .found = $0.value { false } else { true } }

@@ -65,7 +65,6 @@ struct LookUpWorker {
         return findings
     }
 
-    /// Gives an entry its state by the rows of its variants.
     private func judge(
         _ stored: VariantRows, extras: EntryExtras?, at now: Timestamp,
         _ finding: inout EntryFinding
@@ -90,7 +89,6 @@ struct LookUpWorker {
         finding.isSuperseded = !stored.areInUse && stored.isSuperseded
     }
 
-    /// Finds fresh entries that lack requested attributes.
     private func findMissingAttributes(in result: inout LookedUpBatch) throws(StorageError) {
         guard !result.batch.extras.isEmpty else { return }
         var fresh: [(number: Int, expiresAt: Timestamp)] = []
@@ -229,7 +227,6 @@ struct LookUpWorker {
         }
     }
 
-    /// Whether a failure would occur again in this run.
     private func applies(
         _ failure: FailureRecord, to number: Int, of result: LookedUpBatch
     ) -> Bool {

@@ -11,7 +11,7 @@ import PrefetchModel
 struct EntryFinding: Sendable {
     let fingerprint: KeyFingerprint
     var state: EntryState
-    /// The stored resource of its key, by whatever recipe.
+    /// The stored resource of its key, by any recipe.
     var resource: Int64?
     /// The expiry by this run's rules, if it differs from the stored one without a request.
     var newExpiry: Timestamp?
@@ -21,13 +21,11 @@ struct EntryFinding: Sendable {
     var isSuperseded = false
     /// Whether its field `key` names an image by another URL than the last list.
     var hasNewURL = false
-    /// Whether its key failed in an earlier run.
     var failedBefore = false
 
     /// The failure that blacklists it, by its number in ``LookedUpBatch/blacklistedBy``.
     var blacklisting: Int? { if case .blacklisted(let number) = state { number } else { nil } }
 
-    /// Whether it leads to a request or to processing.
     var mayFail: Bool {
         switch state {
         case .missing, .stale, .derivable, .seeded, .extended: true
@@ -61,7 +59,6 @@ struct EntryFinding: Sendable {
     }
 }
 
-/// A batch of entries with the state of each.
 struct LookedUpBatch: Sendable {
     let batch: EntryBatch
     var findings: [EntryFinding] = []
@@ -115,7 +112,6 @@ struct ReportedImages: Sendable {
     /// The images of the run's variants, ``each`` for every record.
     private var all: [StoredImage?] = []
     private var each = 1
-    /// The images of records with other variants than the run.
     private var own: [Int: [StoredImage?]] = [:]
 
     init() {}

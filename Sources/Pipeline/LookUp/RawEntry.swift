@@ -12,7 +12,6 @@ struct RawEntry {
     let extras: EntryExtras?
     let text: UnsafeRawBufferPointer
     var variantSet: UInt32 = 0
-    /// The number of the variants of all lines of its key, up to this one.
     var variantsOfKey: UInt32 = 0
     /// The stored images, by position of the variant, of an entry that is reported without further
     /// work.
@@ -58,9 +57,7 @@ struct RawEntry {
             expiresAt: expiresAt)
     }
 
-    func entry(
-        _ state: EntryState, resource: Int64?, at now: ContinuousClock.Instant
-    ) -> Entry {
+    func entry(_ state: EntryState, resource: Int64?, at now: ContinuousClock.Instant) -> Entry {
         let url = RequestURL(normalized: url)
         return Entry(
             manifest: manifest, line: record.line, url: url,

@@ -17,8 +17,7 @@ struct SeedLookup {
         _ source: CacheCatalog, index: FreshnessIndex, configuration: RunConfiguration,
         wallClock: @escaping @Sendable () -> Timestamp
     ) throws(StorageError) {
-        reader = try CacheReader(
-            source.directory, matchesVary: configuration.matchesVary())
+        reader = try CacheReader(source.directory, matchesVary: configuration.matchesVary())
         self.index = index
         self.configuration = configuration
         self.wallClock = wallClock
@@ -30,8 +29,7 @@ struct SeedLookup {
             looked.findings[$0].state.asksOrigin || looked.findings[$0].blacklisting != nil
         }
         guard !numbers.isEmpty else { return }
-        let asked = AskedVariants(
-            configuration.images.variants, of: batch, hasher: SHA256Hasher())
+        let asked = AskedVariants(configuration.images.variants, of: batch, hasher: SHA256Hasher())
         let all = asked.fingerprints(of: looked.findings.map(\.fingerprint))
         let records = try index.records(
             of: numbers.flatMap { all[asked.places(of: $0)] }, with: reader)
@@ -67,8 +65,7 @@ extension CacheReader {
         switch configuration.lifetimes.refresh {
         case .none:
             return Freshness.extendedExpiry(
-                validatedAt: record.validatedAt, expiresAt: record.expiresAt, at: now,
-                rules: rules)
+                validatedAt: record.validatedAt, expiresAt: record.expiresAt, at: now, rules: rules)
         case .all, .force: return nil
         case .stale:
             guard

@@ -2,11 +2,9 @@ package import PrefetchModel
 
 /// The work of a run over the lists, by the cache as it is now.
 package struct RunPlan: Sendable {
-    /// The state of an entry before a run.
     package enum LineState: String, CaseIterable, Sendable {
         case fresh
         case new
-        /// Stored, and to be requested again.
         case stale
         /// Stored without one of its variants, which needs a request.
         case incomplete
@@ -17,7 +15,7 @@ package struct RunPlan: Sendable {
         /// An earlier line has its key.
         case duplicate
         case excluded
-        /// The line is no entry, or contradicts an earlier one.
+        /// The line is not an entry, or contradicts an earlier one.
         case invalid
 
         /// Whether the first line of a key in this state leads to a request.
@@ -40,7 +38,7 @@ package struct RunPlan: Sendable {
         package internal(set) var expectedBytes: Int?
         /// The time at the pace that the host accepted last; nil for an unknown host.
         package internal(set) var expectedTime: Duration?
-        /// The earliest time of a request; nil if there is none to wait for.
+        /// The earliest time of a request; nil for now.
         package internal(set) var coolingUntil: Timestamp?
     }
 
@@ -59,7 +57,7 @@ package struct RunPlan: Sendable {
     private var counts = [LineState: Int]()
     /// The earliest end of a blacklisting; nil without any.
     package internal(set) var nextRetry: Timestamp?
-    /// The hosts with requests, those with the most first, then by name.
+    /// The hosts with requests, by falling number, then by name.
     package internal(set) var hosts: [PlannedHost] = []
     /// Requests beyond the limit of the run, which it would leave.
     package internal(set) var left = 0

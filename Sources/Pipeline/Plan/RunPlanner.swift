@@ -180,7 +180,6 @@ extension HostState {
 }
 
 extension RunPlan.LineState {
-    /// The outcome if every transfer succeeded.
     fileprivate var outcome: Outcome {
         switch self {
         case .fresh, .seeded: .fresh

@@ -38,7 +38,7 @@ struct HostTallies {
     /// room for its image.
     private var turns = 0
     private var turnsWithoutRoom = 0
-    /// The responses of the host that was asked about last, and the time of the question.
+    /// The responses of the host that was looked up last, and the time of the look-up.
     private var snapshot: (host: String, responses: Int, time: Instant)?
     private var recent = 0.0
 
@@ -98,7 +98,6 @@ struct HostTallies {
         tallies = Dictionary(uniqueKeysWithValues: kept.map { ($0.key, $0.value) })
     }
 
-    /// The hosts with most requests or failures, the largest first.
     var largest: [(host: String, tally: HostTally)] {
         tallies.sorted { ($1.value.weight, $0.key) < ($0.value.weight, $1.key) }
             .prefix(HostTallies.shownHosts).map { ($0.key, $0.value) }

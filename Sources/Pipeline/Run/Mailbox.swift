@@ -2,12 +2,11 @@ import PrefetchModel
 import Threading
 import Transfers
 
-/// The source of all events of a run.
 protocol EventSource: AnyObject {
     /// Waits for an event or the `deadline`; returns all events and, if wanted, the next input.
     func take(
         wantsInput: Bool, until deadline: ContinuousClock.Instant?
-    ) -> (events: [Mailbox.Event], input: Mailbox.ListInput?)
+    ) -> (events: [Mailbox.StageEvent], input: Mailbox.ListInput?)
 
     func endReading()
 }
@@ -17,7 +16,7 @@ protocol EventSource: AnyObject {
 /// Inputs have a bounded queue of their own, so that readers far ahead wait. Events are limited by
 /// the work that the coordinator has started.
 final class Mailbox: EventSource, Sendable {
-    enum Event: Sendable {
+    enum StageEvent: Sendable {
         case transferred(TransferCompletion)
         case found([CopyFindings])
         case processed(CodecCompletion)
@@ -36,16 +35,14 @@ final class Mailbox: EventSource, Sendable {
         case batch(LookedUpBatch)
         /// Every manifest has been read; the gap is nil if they are whole.
         case ended(ListGap?)
-        /// A manifest or the cache could not be read.
         case failed(any Error)
     }
 
     private struct Mail {
-        var events: [Event] = []
+        var events: [StageEvent] = []
         /// Inputs by number; the readers finish out of order.
         var inputs: [Int: ListInput] = [:]
         var nextInput = 0
-        /// Whether inputs are wanted; false ends the readers.
         var isReading = true
     }
 
@@ -53,12 +50,12 @@ final class Mailbox: EventSource, Sendable {
     private static let inputWindow = 8
     private let state = Monitor(Mail())
 
-    func put(_ event: Event) {
+    func put(_ event: StageEvent) {
         put(CollectionOfOne(event))
     }
 
-    /// Adds events. The coordinator takes all of them, so it sleeps only while there are none.
-    func put(_ events: some Collection<Event>) {
+    /// Adds events. The coordinator takes all of them, so it sleeps only without any.
+    func put(_ events: some Collection<StageEvent>) {
         let count = events.count
         state.update(wakes: { $0.events.count == count }) { $0.events += events }
     }
@@ -86,8 +83,8 @@ final class Mailbox: EventSource, Sendable {
 
     func take(
         wantsInput: Bool, until deadline: ContinuousClock.Instant?
-    ) -> (events: [Event], input: ListInput?) {
-        let taken = state.wait { state, now -> Monitor<Mail>.Decision<([Event], ListInput?)> in
+    ) -> (events: [StageEvent], input: ListInput?) {
+        let taken = state.wait { state, now -> Monitor<Mail>.Decision<([StageEvent], ListInput?)> in
             let input = wantsInput ? state.inputs.removeValue(forKey: state.nextInput) : nil
             if input != nil { state.nextInput += 1 }
             guard input != nil || !state.events.isEmpty else {

@@ -37,8 +37,7 @@ package struct Run {
         let recorder = CacheRecorder(configuration: configuration, cache: cache)
         let stages = LiveStages(
             configuration: configuration, cache: cache, seed: seed, recorder: recorder,
-            mailbox: mailbox,
-            wallClock: clock.wall)
+            mailbox: mailbox, wallClock: clock.wall)
         let rules = RunRules(
             configuration,
             temporaryFolder: configuration.queue.temporaryFolder ?? cache.directory.temporaryFolder,
@@ -68,7 +67,6 @@ package struct Run {
     }
 }
 
-/// The access of other threads to a run.
 package final class RunControl: Sendable {
     let mailbox = Mailbox()
 

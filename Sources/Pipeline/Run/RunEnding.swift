@@ -1,7 +1,7 @@
+import CacheStorage
 import EntryLifecycle
 import PrefetchModel
 
-/// The early end of a run: a signal, a limit, or an error with which it cannot continue.
 struct RunEnding {
     private let limits: RunLimits
     let start: ContinuousClock.Instant
@@ -17,7 +17,6 @@ struct RunEnding {
     private var cancelTime: ContinuousClock.Instant?
     /// Whether that time has passed: nothing more is decoded.
     private var isCancelling = false
-    /// Whether some entries could not be read back from the temporary file.
     private(set) var losesEntries = false
 
     /// The time for finishing running work, of the ten seconds that a stop may take.
@@ -86,11 +85,27 @@ struct RunEnding {
         min(cancelTime ?? time, lastStart ?? time, time)
     }
 
-    /// Whether to cancel running work now; true once.
     mutating func cancels(at now: ContinuousClock.Instant) -> Bool {
         guard let time = cancelTime, time <= now else { return false }
         cancelTime = nil
         isCancelling = true
         return true
     }
+}
+
+struct RunFailure: Sendable {
+    var error: UserError
+    let reason: FailureReason
+    let isDiskFull: Bool
+    let isDamage: Bool
+
+    init(_ error: any Error) {
+        let storage = error as? StorageError
+        reason = storage == nil ? .internal : .disk
+        isDiskFull = storage?.isDiskFull ?? false
+        isDamage = storage?.isDamage ?? false
+        self.error = UserError(reporting: error)
+    }
+
+    var failure: Failure { Failure(reason, error.description) }
 }

@@ -41,21 +41,17 @@ package struct BudgetedImageProcessor: Sendable {
         return ProcessedEntry(header: header, joining: entries)
     }
 
-    /// Returns nil when the memory need exceeds the whole budget.
     private func decoded(
         _ bytes: UnsafeRawBufferPointer, _ header: ImageHeader, _ recipes: [Recipe],
         _ cancellation: Cancellation
     ) throws(CodecError) -> ProcessedEntry? {
         let need = need(of: header, recipes)
-        let result = pixels.withReservation(of: need) {
-            Result { () throws(CodecError) in
-                try ImageProcessor.process(
-                    bytes, header: header, recipes: recipes, limits: rules.limits,
-                    check: rules.check, memoryBytes: need, overlays: overlays,
-                    wantsPlaceholder: makesPlaceholders, cancellation: cancellation)
-            }
+        return try pixels.withReservation(of: need) { () throws(CodecError) in
+            try ImageProcessor.process(
+                bytes, header: header, recipes: recipes, limits: rules.limits, check: rules.check,
+                memoryBytes: need, overlays: overlays, wantsPlaceholder: makesPlaceholders,
+                cancellation: cancellation)
         }
-        return try result?.get()
     }
 
     private func need(of header: ImageHeader, _ recipes: [Recipe]) -> Int {
@@ -70,8 +66,7 @@ extension SourceImage {
         let (width, height) = header.displayedSize
         self.init(
             digest: digest, format: header.format, widthInPixels: width, heightInPixels: height,
-            size: size,
-            placeholder: processed.placeholder, warning: processed.warning?.text)
+            size: size, placeholder: processed.placeholder, warning: processed.warning?.text)
     }
 }
 

@@ -12,7 +12,6 @@ final class CacheRecorder: RunRecording {
     /// The writer of this run, once it stores anything.
     var writer: MetadataWriter?
 
-    /// The time after which knowledge about a host is removed.
     private static let hostMemory = Duration.seconds(30 * 86400)
 
     init(configuration: RunConfiguration, cache: OpenCache) {
@@ -26,7 +25,7 @@ final class CacheRecorder: RunRecording {
             noted = .success(
                 try cache.log.begin(
                     manifests: configuration.manifests
-                        // Such a run only asks what is fresh; --ahead auto does not count it.
+                        // Such a run only reports what is fresh; --ahead auto does not count it.
                         + (configuration.lifetimes.isOffline ? ["--offline"] : []),
                     at: time, bootID: BootID.current(),
                     syncsFiles: configuration.storing.durability != .off,
@@ -98,8 +97,7 @@ final class CacheRecorder: RunRecording {
         // If the clock was set or the machine slept meanwhile, new listings must not look old.
         let isOneTime = (.zero ... .seconds(86_400)).contains(time.timeSince(startedAt))
         try cache.listings.note(
-            resources, isWhole: listed.isWhole, startedAt: isOneTime ? startedAt : time,
-            at: time)
+            resources, isWhole: listed.isWhole, startedAt: isOneTime ? startedAt : time, at: time)
         var evicted = writer?.evicted ?? RemovalTotals()
         // A list without any stored image may be the work of a broken program, so nothing is
         // removed for it.
@@ -133,9 +131,7 @@ final class CacheRecorder: RunRecording {
         return removal.totals
     }
 
-    private func prune(
-        at time: Timestamp, until isStopped: () -> Bool
-    ) throws -> RemovalTotals? {
+    private func prune(at time: Timestamp, until isStopped: () -> Bool) throws -> RemovalTotals? {
         guard let rules = configuration.storing.pruning else { return nil }
         try cache.store(rules)
         guard try cache.isTimeToPrune(at: time) else { return nil }

@@ -19,7 +19,6 @@ struct CodecJob: Sendable {
         var isBody: Bool { if case .body = self { true } else { false } }
     }
 
-    /// A body that arrived.
     struct Download: Sendable {
         let body: Body
         /// The responding URL, without user information.
@@ -28,10 +27,9 @@ struct CodecJob: Sendable {
         let hasFramedBody: Bool
         /// The digest of the body of the stored variants: the same bytes are not decoded again for
         /// whole files.
-        let known: Work.Known?
-        /// The digest that the body must have; nil for any.
+        let known: CodecWork.Known?
         let expected: ContentDigest?
-        /// Positions of stored variants, of whatever body.
+        /// Positions of stored variants, of any body.
         let stored: Set<Int>
         /// Variants of another body that are made again from this one.
         let others: [RequestedVariant]
@@ -45,7 +43,6 @@ struct CodecJob: Sendable {
         let url: String
     }
 
-    /// The received beginning of a body.
     struct InterruptedDownload: Sendable {
         let body: Body
         let key: String
@@ -87,9 +84,7 @@ extension CodecJob {
 
     /// Returns remarks on a variant: it is larger than its limit, or lacks the frames of its
     /// source.
-    func remarks(
-        on image: StoredImage, framesOfSource: Int?, _ position: Int
-    ) -> [String] {
+    func remarks(on image: StoredImage, framesOfSource: Int?, _ position: Int) -> [String] {
         let variant = variants[position]
         var texts: [String] = []
         if let limit = variant.recipe.maximumStoredBytes, image.size.bytes > limit {
@@ -101,7 +96,6 @@ extension CodecJob {
 }
 
 extension [VariantEnd?] {
-    /// The first failure, where there is nothing else.
     var onlyFailure: Failure? {
         var first: Failure?
         for end in self {
@@ -115,7 +109,6 @@ extension [VariantEnd?] {
 struct CodecCompletion: Sendable {
     enum JobResult: Sendable {
         case processed(ProcessingResult)
-        /// The part of a broken body that was kept; nil when none was.
         case partSaved(PartialBody?)
         case fatal(any Error)
     }

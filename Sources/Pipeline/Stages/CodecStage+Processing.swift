@@ -14,7 +14,6 @@ extension CodecStage {
         let bytes: UnsafeRawBufferPointer
         let digest: ContentDigest
         let originURL: String
-        /// Whether the transport could tell that the bytes are whole.
         let isFramed: Bool
     }
 
@@ -46,8 +45,7 @@ extension CodecStage {
         }
         let digest = hasher.digest(of: bytes)
         if let expected = download.expected, digest != expected {
-            throw Failure(
-                .corruptImage, "its SHA-256 is \(digest), not the line's \(expected)")
+            throw Failure(.corruptImage, "its SHA-256 is \(digest), not the line's \(expected)")
         }
         var kept = [StoredImage?](repeating: nil, count: job.variants.count)
         if let known = download.known, digest == known.source {
@@ -66,10 +64,7 @@ extension CodecStage {
             others: download.known?.source == digest ? [] : download.others, hasher: hasher)
     }
 
-    /// Returns an image if its file matches its digest.
-    private func whole(
-        _ image: StoredImage, hasher: borrowing SHA256Hasher
-    ) -> StoredImage? {
+    private func whole(_ image: StoredImage, hasher: borrowing SHA256Hasher) -> StoredImage? {
         if case .whole = content.bytes(of: image, hasher: hasher) { image } else { nil }
     }
 
@@ -192,7 +187,6 @@ extension CodecStage {
         }
     }
 
-    /// The files that a job has stored and pinned.
     private struct MadeFiles {
         var images: [StoredImage] = []
         var others: [OtherVariant] = []

@@ -119,7 +119,7 @@ final class CodecStage: ImageProcessing, Sendable {
 
     private func deliver(_ done: inout [CodecCompletion]) {
         guard !done.isEmpty else { return }
-        mailbox.put(done.map(Mailbox.Event.processed))
+        mailbox.put(done.map(Mailbox.StageEvent.processed))
         done.removeAll(keepingCapacity: true)
     }
 
@@ -130,7 +130,7 @@ final class CodecStage: ImageProcessing, Sendable {
     private enum NextJob {
         case job(CodecJob)
         case none
-        /// There is none, and none will follow.
+        /// No job is left, and no other will follow.
         case ended
     }
 
@@ -142,21 +142,16 @@ final class CodecStage: ImageProcessing, Sendable {
         }
     }
 
-    private func process(
-        _ job: CodecJob, hasher: borrowing SHA256Hasher
-    ) -> CodecCompletion {
+    private func process(_ job: CodecJob, hasher: borrowing SHA256Hasher) -> CodecCompletion {
         do {
             switch job.input {
             case .body(let download):
                 return try process(download, job, hasher: hasher)
             case .original(let image, let originURL, let kept):
-                let completion = originals.withReservation(of: image.size.bytes) {
-                    Result {
-                        try derive(
-                            job, from: image, originURL: originURL, kept: kept, hasher: hasher)
-                    }
+                let completion = try originals.withReservation(of: image.size.bytes) {
+                    try derive(job, from: image, originURL: originURL, kept: kept, hasher: hasher)
                 }
-                return try completion?.get()
+                return completion
                     ?? job.ended(
                         .underivable(
                             Failure(
@@ -180,7 +175,6 @@ final class CodecStage: ImageProcessing, Sendable {
         }
     }
 
-    /// Reserves room for images of a job, under a limit of the cache's size.
     func reserve(_ sizes: [ByteCount], replacing old: [ByteCount] = [], for job: Int) throws {
         switch room?.reserve(sizes, replacing: old, for: job) {
         case nil, .given?: break
@@ -219,7 +213,7 @@ final class CodecStage: ImageProcessing, Sendable {
 
     /// Puts the kept part in front of its rest.
     ///
-    /// - Returns: false when there is none.
+    /// - Returns: false without one.
     func complete(_ download: CodecJob.Download) throws -> Bool {
         guard download.body.gap > 0 else {
             // A whole body has arrived: a kept part of another one is useless.
@@ -229,9 +223,7 @@ final class CodecStage: ImageProcessing, Sendable {
         return try fillGap(of: download.body, download.part)
     }
 
-    private func fillGap(
-        of body: Body, _ part: CodecJob.PartKey
-    ) throws(StorageError) -> Bool {
+    private func fillGap(of body: Body, _ part: CodecJob.PartKey) throws(StorageError) -> Bool {
         try body.fillGap { (buffer) throws(StorageError) in
             try partials.take(key: part.key, url: part.url, into: buffer)
         }

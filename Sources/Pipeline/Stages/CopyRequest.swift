@@ -3,7 +3,6 @@ import EntryLifecycle
 import PrefetchModel
 import Scheduling
 
-/// A look-up of an entry's stored copy.
 struct CopyRequest: Sendable {
     enum Subject: Sendable {
         case entry(EntryLookUp)
@@ -18,7 +17,6 @@ struct CopyRequest: Sendable {
         /// Whether an earlier line of its key may have stored the resource since the list was read.
         var isFoundByKey = false
         var isSeeded = false
-        /// Whether an earlier run left a failure of its key.
         let failedBefore: Bool
         let variants: VariantSet
         /// Whether the look-up is before the entry's turn.
@@ -35,14 +33,13 @@ struct CopyRequest: Sendable {
     var asEntry: EntryLookUp? { if case .entry(let entry) = subject { entry } else { nil } }
 }
 
-/// The result of a ``CopyRequest``.
 struct CopyFindings: Sendable {
-    enum Found: Sendable {
+    enum CopyResult: Sendable {
         /// Without the kept part of a body, which is not looked up.
         case entry(Findings, isAhead: Bool)
         case stored((image: StoredImage, expiresAt: Timestamp)?)
     }
 
     let token: Int
-    let found: Found
+    let found: CopyResult
 }

@@ -11,7 +11,6 @@ final class CopyStage: CopyFinding {
     private let lookups: CopyLookups
     private let thread: OwnedThread
 
-    /// Starts the thread.
     init(
         configuration: RunConfiguration, cache: OpenCache, seed: SeedCache?, mailbox: Mailbox
     ) throws {
@@ -61,7 +60,6 @@ private struct CopyLookups: Sendable {
         }
     }
 
-    /// Waits for requests; nil when none will follow.
     private func next() -> [CopyRequest]? {
         state.wait { state, _ -> Monitor<Requests>.Decision<[CopyRequest]?> in
             guard state.requests.isEmpty else {
@@ -130,7 +128,6 @@ private struct CopyLookups: Sendable {
 }
 
 extension HostState {
-    /// Whether an earlier run had the same trouble with the host.
     fileprivate func had(_ cause: HostPacing.GiveUpCause) -> Bool {
         switch cause {
         case .unreachable: failuresInARow > 0
@@ -143,7 +140,7 @@ extension HostState {
 extension StoredCopy {
     fileprivate init(_ copy: CachedCopy, _ variants: VariantSet, in directory: CacheDirectory) {
         let wanted = Recipe.original(filteredBy: variants.primary.recipe.bodyFilter).canonicalText
-        // Undecoded formats are stored as received, by whatever recipe.
+        // Undecoded formats are stored as received, by any recipe.
         let original =
             copy[wanted]
             ?? copy.images.first {
@@ -154,8 +151,7 @@ extension StoredCopy {
             responseURL: copy.location.finalURL ?? copy.location.url,
             permanentTarget: copy.location.permanentURL.flatMap(RequestURL.init(remembered:)),
             response: copy.response, fetchedAt: copy.fetchedAt, validatedAt: copy.validatedAt,
-            expiresAt: copy.expiresAt,
-            sourceDigest: copy.sourceDigest, thumbHash: copy.thumbHash,
+            expiresAt: copy.expiresAt, sourceDigest: copy.sourceDigest, thumbHash: copy.thumbHash,
             kept: variants.map { variant in
                 guard
                     let image = copy.image(
@@ -171,9 +167,7 @@ extension StoredCopy {
             others: StoredCopy.others(copy, variants))
     }
 
-    private static func others(
-        _ copy: CachedCopy, _ variants: VariantSet
-    ) -> [RequestedVariant] {
+    private static func others(_ copy: CachedCopy, _ variants: VariantSet) -> [RequestedVariant] {
         copy.names.compactMap { name, text in
             guard !variants.contains(where: { $0.name == name || $0.recipeText == text }) else {
                 return nil

@@ -88,7 +88,7 @@ private final class TransferThread: Transferring {
         loop = try TransferLoop(configuration: configuration, wallClock: wallClock)
         thread = try OwnedThread(name: "transfers") { [loop] in
             do {
-                try loop.run { mailbox.put($0.map(Mailbox.Event.transferred)) }
+                try loop.run { mailbox.put($0.map(Mailbox.StageEvent.transferred)) }
             } catch {
                 mailbox.put(.transfersFailed(error))
             }

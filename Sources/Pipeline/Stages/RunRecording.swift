@@ -8,7 +8,6 @@ protocol RunRecording: AnyObject {
     /// Notes the start of the run. Without space for that it continues: warm entries need none, and
     /// any other ends the run.
     func begin(at time: Timestamp) throws
-    /// Returns the outages that went on when the last run ended.
     func ongoingOutages() throws -> OngoingOutages
     /// Calls `body` with the knowledge of earlier runs about each host.
     func forEachHost(at now: Timestamp, _ body: (HostState) -> Void) throws
@@ -41,9 +40,7 @@ protocol RunRecording: AnyObject {
     ///
     /// - Returns: the reason that it could not be taken, which does not fail the run; nil when it
     ///   was taken or not due.
-    func takeSnapshot(
-        at time: Timestamp, _ counters: RunCounters, isStopped: () -> Bool
-    ) -> String?
+    func takeSnapshot(at time: Timestamp, _ counters: RunCounters, isStopped: () -> Bool) -> String?
     /// Closes the cache; nothing is read or written afterwards.
     func close() throws
 

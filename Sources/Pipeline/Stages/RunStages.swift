@@ -11,11 +11,8 @@ struct RunStages {
     private var storing: StoringStages?
     private var copies: (any CopyFinding)?
     private var writerError: (any Error)?
-    /// Jobs with the codec workers.
     private(set) var processing = 0
-    /// Look-ups without findings so far.
     private(set) var lookingUp = 0
-    /// Look-ups of entries before their turns.
     private(set) var ahead = LookAhead()
 
     /// Messages for the threads, sent at the end of a turn of the run's loop: a wake-up costs more
@@ -25,7 +22,7 @@ struct RunStages {
     /// The maximum of images with the codec workers, including those being processed: at least 32,
     /// and four for each worker. Twice that took 2 MB more for photographs and was no faster.
     private var processingCapacity: Int { max(32, 4 * (storing?.images.workers ?? 0)) }
-    /// The maximum of look-ups beside those of entries that have their turn.
+    /// The maximum of look-ups besides entries that have their turn.
     private static let lookupCapacity = 4096
     /// The maximum of uncommitted changes: rows wait until the disk has synchronised their files.
     /// This is three seconds of the fastest runs.
@@ -39,14 +36,13 @@ struct RunStages {
 
     /// Whether one more image may be requested or decoded, and wait for its commit.
     ///
-    /// While images wait for a worker, those that arrive count, too: more transfers at once would
+    /// While images wait for a worker, arriving ones count, too: more simultaneous transfers would
     /// only fill the memory. They are limited by their hosts alone when the workers are waiting.
     func hasRoomForImage(beside transfers: Int = 0) -> Bool {
         let arriving = processing > storing?.images.workers ?? 0 ? transfers : 0
         return processing + arriving < processingCapacity && hasRoomForCommit
             && storing?.room?.isShort != true
     }
-    /// Whether one more change may wait for the writer.
     var hasRoomForCommit: Bool {
         storing.map { $0.writer.backlog < RunStages.commitCapacity } ?? true
     }
@@ -61,10 +57,8 @@ struct RunStages {
         if storing == nil { storing = try provider.makeStoring() }
     }
 
-    /// Adds a request to the next batch.
     mutating func ask(_ request: TransferRequest) { outgoing.requests.append(request) }
 
-    /// Adds a look-up to the next batch.
     mutating func find(_ request: CopyRequest) {
         outgoing.lookups.append(request)
         lookingUp += 1
@@ -80,7 +74,7 @@ struct RunStages {
 
     /// Sends the batch of requests.
     ///
-    /// - Throws: when the transfers cannot be started; none of them is answered then.
+    /// - Throws: when the transfers cannot be started; no events follow then.
     mutating func sendRequests() throws {
         guard !outgoing.requests.isEmpty else { return }
         defer { outgoing.requests = [] }
@@ -92,7 +86,7 @@ struct RunStages {
 
     /// Sends the batch of look-ups.
     ///
-    /// - Throws: when the look-up thread cannot be started; none of them is answered then.
+    /// - Throws: when the look-up thread cannot be started; no events follow then.
     mutating func sendLookups() throws {
         guard !outgoing.lookups.isEmpty else { return }
         defer { outgoing.lookups = [] }
@@ -110,7 +104,6 @@ struct RunStages {
 
     mutating func noteWriterFailed(_ error: any Error) { writerError = error }
 
-    /// - Throws: the error that has ended the writer.
     func checkWriter() throws {
         if let writerError { throw writerError }
     }
@@ -127,8 +120,7 @@ struct RunStages {
 
     /// The failure of an entry for which --max-size leaves no room.
     static let noRoom = Failure(
-        .disk,
-        "--max-size leaves no room for it, and no stored image may be evicted")
+        .disk, "--max-size leaves no room for it, and no stored image may be evicted")
 
     /// The failure of an image that would not fit into an empty cache.
     static let tooLarge = Failure(.disk, "it is larger than --max-size")
@@ -141,7 +133,7 @@ struct RunStages {
         ahead.arrived(identifier, findings)
     }
     mutating func noteProcessed() { processing -= 1 }
-    /// Notes that the pending look-ups will not be answered.
+    /// Notes that the pending look-ups will have no results.
     mutating func noteLookupsLost() {
         lookingUp = 0
         ahead = LookAhead()

@@ -3,9 +3,8 @@ import EntryLifecycle
 import PrefetchModel
 import Transfers
 
-// The protocols between a run and its threads. The threads answer with events.
+// The protocols between a run and its threads. The threads report by events.
 
-/// Sends requests to origins.
 protocol Transferring: AnyObject {
     func start(_ requests: [TransferRequest])
     /// Cancels every transfer; each still completes.
@@ -13,7 +12,6 @@ protocol Transferring: AnyObject {
     func finish()
 }
 
-/// Decodes, encodes and stores images.
 protocol ImageProcessing: AnyObject {
     var workers: Int { get }
     func enqueue(_ job: CodecJob)
@@ -24,17 +22,14 @@ protocol ImageProcessing: AnyObject {
     func finish()
 }
 
-/// Commits changes of rows.
 protocol Committing: AnyObject {
     /// Adds a change; only changes with a token are reported.
     func enqueue(_ change: MetadataChange, token: Int?)
-    /// The estimated memory of uncommitted changes.
     var backlog: ByteCount { get }
     func hurry()
     func finish()
 }
 
-/// Looks up stored copies and failures.
 protocol CopyFinding: AnyObject {
     func find(_ requests: [CopyRequest])
     func finish()
@@ -50,7 +45,6 @@ protocol StageProviding: AnyObject {
     func protect(_ listed: ResourceSet)
 }
 
-/// The threads that decode, store and commit.
 struct StoringStages {
     let images: any ImageProcessing
     let writer: any Committing

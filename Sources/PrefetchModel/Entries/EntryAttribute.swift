@@ -9,7 +9,6 @@ package struct EntryAttribute: Hashable, Sendable {
 
     package static let maximumNameBytes = 255
     package static let maximumValueBytes = 64 << 10
-    /// The prefix of the program's own attributes.
     package static let reservedPrefix = "prefetch."
 
     /// Creates an attribute from user input.

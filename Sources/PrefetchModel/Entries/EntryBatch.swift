@@ -5,7 +5,6 @@
 package struct EntryBatch: Sendable {
     /// One entry: a line of a manifest that is neither blank nor a comment.
     package struct Record: Sendable {
-        /// 1 for the first line of the manifest.
         package let line: Int
         // Many records wait in queues: 32 bytes each, where `Int` would make it 64.
         private let urlStart: Int32
@@ -26,9 +25,7 @@ package struct EntryBatch: Sendable {
         /// The cache key in ``EntryBatch/text``: the URL without user information, or the value of
         /// the entry's field `key`.
         package var key: Range<Int> { Int(keyStart)..<Int(keyEnd) }
-        /// Index into ``EntryBatch/problems``, or -1 for a good entry.
         package var problem: Int { isBad ? Int(index) : -1 }
-        /// Index into ``EntryBatch/extras``, or -1 for an entry without any.
         package var extras: Int { isBad ? -1 : Int(index) }
 
         /// Creates a record.
@@ -52,7 +49,6 @@ package struct EntryBatch: Sendable {
         }
     }
 
-    /// A line that is not requested.
     package struct Problem: Sendable {
         /// `invalidEntry` or `unsupportedScheme` of a rejected line, `notSelected` of an excluded
         /// one. The message is one line without the manifest's name and the line number.
@@ -76,7 +72,6 @@ package struct EntryBatch: Sendable {
     package var text: [UInt8]
     package var records: [Record]
     package var problems: [Problem]
-    /// The extras of entries that have some, in order.
     package var extras: [EntryExtras]
     /// The cache keys of entries of other shards, in ``text``.
     package var otherKeys: [Range<Int>] = []
@@ -113,7 +108,6 @@ package struct Priority: Hashable, Comparable, BitwiseCopyable, Sendable {
     package static let low = Priority(unchecked: -10)
     package static let range = -100...100
 
-    /// Returns nil outside -100…100.
     package init?(_ value: Int) {
         guard Priority.range.contains(value) else { return nil }
         self.value = Int8(value)

@@ -12,7 +12,6 @@ package struct EntryExtras: Hashable, Sendable {
     package var alternatives: [RequestURL]
     /// The SHA-256 that the source must have; nil for any.
     package var sourceDigest: ContentDigest?
-    /// The filter of the body; nil for the run's.
     package var bodyFilter: BodyFiltering?
     package var main: RecipeChanges
     /// The run's variants to make; nil for all of them.

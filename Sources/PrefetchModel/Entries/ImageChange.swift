@@ -1,6 +1,6 @@
 /// A change of one image's rows, committed together: its resource, variants and attributes.
 package struct ImageChange: Sendable {
-    package enum Body: Sendable {
+    package enum BodyChange: Sendable {
         /// A new body. The validation is that of its response.
         case new(SourceImage, ResourceValidation)
         /// The body of a stored resource stays: the origin confirmed it, variants were made from
@@ -10,7 +10,7 @@ package struct ImageChange: Sendable {
     }
 
     package var key: String
-    package var body: Body
+    package var body: BodyChange
     /// The rows of variants to write, with different names; at least one for a new body.
     package var variants: [VariantChange]
     /// Attributes to add; they replace attributes of the same name.
@@ -20,7 +20,7 @@ package struct ImageChange: Sendable {
     package var isIncomplete: Bool
 
     package init(
-        key: String, body: Body, variants: [VariantChange] = [],
+        key: String, body: BodyChange, variants: [VariantChange] = [],
         attributes: [EntryAttribute] = [], isIncomplete: Bool = false
     ) {
         self.key = key

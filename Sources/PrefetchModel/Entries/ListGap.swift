@@ -9,9 +9,7 @@ package enum ListOmission: CaseIterable, Sendable {
     case header
     /// A URL with the image in itself (`data:`), which is never in a cache.
     case dataURL
-    /// A sitemap of an index that could not be fetched or read.
     case unreadableSitemap
-    /// Sitemaps beyond the limit of a run.
     case sitemapLimit
     /// A list without an entry, unless the user allows them.
     case emptyList

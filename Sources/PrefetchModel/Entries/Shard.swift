@@ -13,7 +13,6 @@ package struct Shard: Hashable, Sendable {
 
     private init() { (index, count) = (0, 1) }
 
-    /// Nil outside the ranges.
     package init?(index: Int, count: Int) {
         guard Shard.counts.contains(count), (0..<count).contains(index) else { return nil }
         self.index = index

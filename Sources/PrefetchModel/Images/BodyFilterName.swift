@@ -25,7 +25,6 @@ package enum BodyFiltering: Hashable, Sendable {
     case none
     case filtered(BodyFilterName)
 
-    /// Nil for none.
     var name: BodyFilterName? {
         switch self {
         case .none: nil

@@ -12,7 +12,6 @@ package struct ContentDigest: Hashable, BitwiseCopyable, Sendable {
         self.words = words
     }
 
-    /// Returns nil unless there are exactly 32 bytes.
     package init?(bytes: UnsafeRawBufferPointer) {
         guard bytes.count == ContentDigest.byteCount else { return nil }
         func word(_ index: Int) -> UInt64 {
@@ -21,7 +20,6 @@ package struct ContentDigest: Hashable, BitwiseCopyable, Sendable {
         words = (word(0), word(1), word(2), word(3))
     }
 
-    /// The first 16 bytes as two big-endian words.
     package var leadingWords: (UInt64, UInt64) { (words.0, words.1) }
 
     /// Returns nil unless the text is exactly 64 hexadecimal digits.
@@ -61,9 +59,7 @@ package struct ContentDigest: Hashable, BitwiseCopyable, Sendable {
         -> Result
     {
         try withUnsafeBytes(
-            of: (
-                words.0.bigEndian, words.1.bigEndian, words.2.bigEndian, words.3.bigEndian
-            ), body)
+            of: (words.0.bigEndian, words.1.bigEndian, words.2.bigEndian, words.3.bigEndian), body)
     }
 
     package static func == (left: ContentDigest, right: ContentDigest) -> Bool {

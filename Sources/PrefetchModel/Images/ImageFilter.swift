@@ -6,7 +6,6 @@ package struct ImageFilter: Hashable, Sendable {
     package var minimumHeight = 0
     /// The longer side over the shorter one, 1 or more; nil for any.
     package var maximumAspect: Double?
-    /// The minimum size of the file as fetched.
     package var minimumBytes = ByteCount(0)
 
     package init() {}

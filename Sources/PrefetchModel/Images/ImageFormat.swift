@@ -14,7 +14,6 @@ package enum ImageFormat: String, CaseIterable, Sendable {
     case svg
     case pdf
 
-    /// The extension of content files, without the dot.
     package var fileExtension: String {
         switch self {
         case .jpeg: "jpg"
@@ -32,4 +31,14 @@ package enum ImageFormat: String, CaseIterable, Sendable {
         default: "image/\(rawValue)"
         }
     }
+}
+
+/// The treatment of sources in a known format that is not decoded.
+package enum OtherFormats: String, CaseIterable, Sendable {
+    /// The entry fails with ``FailureReason/unsupportedImage``.
+    case fail
+    /// The source bytes are stored for every variant, if the container is complete.
+    case store
+    /// The entry is excluded for the reason ``FailureReason/otherFormat``.
+    case skip
 }

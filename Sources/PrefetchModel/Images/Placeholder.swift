@@ -13,7 +13,6 @@ package struct Placeholder: Hashable, Sendable {
     /// Base64 with padding (RFC 4648 §4), the form that ThumbHash viewers expect.
     package var thumbHashText: String { String(decoding: thumbHash.base64, as: UTF8.self) }
 
-    /// Parses ``thumbHashText``; nil for any other text.
     package static func thumbHash(base64 text: String) -> [UInt8]? {
         guard text.utf8.count <= 36,
             let hash = Array(text.utf8).withUnsafeBytes({ [UInt8](base64: $0) }),
@@ -27,7 +26,6 @@ package struct Placeholder: Hashable, Sendable {
 }
 
 extension Placeholder {
-    /// The placeholder's attributes, ordered by name.
     package var attributes: [EntryAttribute] {
         let texts = [
             (EntryAttribute.Own.colour, colourText), (EntryAttribute.Own.thumbHash, thumbHashText),
@@ -52,9 +50,7 @@ extension [EntryAttribute] {
 extension EntryAttribute {
     /// The program's own attributes, with names that users cannot set.
     package enum Own {
-        /// ``Placeholder/thumbHashText``.
         package static let thumbHash = reservedPrefix + "thumbhash"
-        /// ``Placeholder/colourText``.
         package static let colour = reservedPrefix + "color"
     }
 }

@@ -18,7 +18,6 @@ package struct RGBColor: Hashable, Sendable {
     /// 0xRRGGBB.
     package var number: Int { Int(red) << 16 | Int(green) << 8 | Int(blue) }
 
-    /// Nil outside 0…0xFFFFFF.
     package init?(number: Int) {
         guard (0...0xFFFFFF).contains(number) else { return nil }
         self.init(number)
@@ -33,7 +32,6 @@ extension RGBColor: CustomStringConvertible {
 }
 
 extension RGBColor {
-    /// Whether a text is one of the sixteen basic names.
     package static func isName(_ text: some StringProtocol) -> Bool {
         names[text.lowercased()] != nil
     }
@@ -66,14 +64,12 @@ extension RGBColor {
         }
     }
 
-    /// Red in the third byte, blue in the first.
     private init(_ value: Int) {
         func byte(_ shift: Int) -> UInt8 { UInt8(truncatingIfNeeded: value >> shift) }
         self.init(red: byte(16), green: byte(8), blue: byte(0))
     }
 }
 
-/// A colour and its opacity.
 package struct RGBAColor: Hashable, Sendable {
     package let color: RGBColor
     /// 255 is opaque.

@@ -1,5 +1,4 @@
 extension Recipe {
-    /// Reads a ``canonicalText``; nil for any other text.
     package init?(canonicalText text: String) {
         let items = text.split(separator: ";", omittingEmptySubsequences: false)
         guard let encoding = Encoding(rawValue: String(items[0])) else { return nil }
@@ -9,7 +8,7 @@ extension Recipe {
             let (name, value) = (String(parts[0]), parts.count > 1 ? String(parts[1]) : nil)
             if let setting = SpecificationSetting(canonicalName: name) {
                 guard setting.set(value, of: &self) else { return nil }
-            } else if let step = Transformation.Name(rawValue: name),
+            } else if let step = Transformation.StepName(rawValue: name),
                 let steps = Transformation.steps(step, value)
             {
                 transformations += steps

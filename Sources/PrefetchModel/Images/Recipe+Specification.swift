@@ -34,9 +34,7 @@ extension Recipe {
     package typealias OverlayReader = (_ file: String) throws(UserError) -> ContentDigest
 
     /// The reader for lists, which may be written by others and open no files.
-    package static func refuseOverlay(
-        _ file: String
-    ) throws(UserError) -> ContentDigest {
+    package static func refuseOverlay(_ file: String) throws(UserError) -> ContentDigest {
         throw overlayInList
     }
 
@@ -117,7 +115,7 @@ extension Recipe {
                 ? "takes \(Encoding.allCases.map(\.rawValue).listed(with: "or"))" : nil
         case "resize":
             return ResizeGeometry(text: value) == nil
-                ? "takes \(Transformation.Name.resize.form)" : nil
+                ? "takes \(Transformation.StepName.resize.form)" : nil
         case "transform":
             do {
                 _ = try steps(in: value) { _ in .zero }
@@ -166,7 +164,7 @@ extension Recipe {
                 corners -= 1
                 items[items.count - 1] += "," + item
             } else {
-                let name = Transformation.Name(ofItem: item)
+                let name = Transformation.StepName(ofItem: item)
                 colours = name == .border || name == .rotate ? 1 : 0
                 corners = name == .round && item.contains(":") ? 3 : 0
                 items.append(String(item))
@@ -175,7 +173,6 @@ extension Recipe {
         return items
     }
 
-    /// The steps of an item; nil if it is not a step.
     private static func steps(
         _ name: String, _ value: String?, _ overlay: OverlayReader
     ) throws(UserError) -> [Transformation]? {
@@ -183,15 +180,15 @@ extension Recipe {
             if ResizeGeometry.isLikely(name) {
                 guard let geometry = ResizeGeometry(text: name) else {
                     throw UserError(
-                        .usage, "'\(name)' is not \(Transformation.Name.resize.form)")
+                        .usage, "'\(name)' is not \(Transformation.StepName.resize.form)")
                 }
                 return [.resize(geometry)]
             }
-            guard let step = Transformation.Name(rawValue: name) else { return nil }
+            guard let step = Transformation.StepName(rawValue: name) else { return nil }
             if let steps = Transformation.steps(step, nil) { return steps }
             throw UserError(.usage, "'\(step.shown)' needs \(step.form)")
         }
-        guard let step = Transformation.Name(rawValue: name) else { return nil }
+        guard let step = Transformation.StepName(rawValue: name) else { return nil }
         if step == .overlay, let (file, gravity) = Transformation.overlayParts(value) {
             return [.overlay(try overlay(file), gravity)]
         }
@@ -350,7 +347,7 @@ extension Recipe {
     }
 
     fileprivate static func noStep(_ item: String) -> UserError {
-        let steps = Transformation.Name.allCases
+        let steps = Transformation.StepName.allCases
         let word = item.filter { $0 != " " }.prefix { $0 != "=" }
         let guess =
             steps.first { String(word).isNearly($0.rawValue) }
@@ -362,7 +359,7 @@ extension Recipe {
     fileprivate static func unknown(_ item: String, name: String) -> UserError {
         let formats = Encoding.allCases.map(\.rawValue)
         let settings = SpecificationSetting.allCases.map(\.shown)
-        let steps = Transformation.Name.allCases.map(\.shown)
+        let steps = Transformation.StepName.allCases.map(\.shown)
         let known = (formats + settings + steps).joined(separator: ", ")
         guard !item.isEmpty else {
             return UserError(.usage, "an item is empty; known are \(known)")
@@ -385,7 +382,7 @@ extension Recipe {
             name.isNearly($0.flag) || $0.rawValue.count > 1 && name.isNearly($0.rawValue)
         }
         if let setting { return setting.shown }
-        let step = Transformation.Name.allCases.first { name.isNearly($0.rawValue) }
+        let step = Transformation.StepName.allCases.first { name.isNearly($0.rawValue) }
         return step?.shown
     }
 }

@@ -30,7 +30,6 @@ package struct Recipe: Hashable, Sendable {
         package var format: EncodedImageFormat? { EncodedImageFormat(rawValue: rawValue) }
     }
 
-    /// The treatment of a file's metadata.
     package enum Stripping: String, CaseIterable, Sendable {
         /// Removes all, including colour profiles and colour spaces: pixels are treated as sRGB.
         case all
@@ -49,7 +48,6 @@ package struct Recipe: Hashable, Sendable {
         case keep
         /// Uses the first frame; `same` makes a PNG of a GIF's.
         case first
-        /// The entry fails.
         case refuse
     }
 
@@ -138,7 +136,6 @@ package struct Recipe: Hashable, Sendable {
 }
 
 extension Recipe {
-    /// Whether any step changes the size.
     package var resizes: Bool {
         transformations.contains { if case .resize = $0 { true } else { false } }
     }
@@ -159,7 +156,6 @@ extension Recipe {
         }
     }
 
-    /// Whether a step may add transparency.
     package var addsAlpha: Bool { transformations.contains(where: \.addsAlpha) }
 
     /// Adds a first step that scales larger pictures down to this number of pixels.
@@ -198,7 +194,6 @@ extension Recipe {
         transformations.replaceSubrange((limitsPixels ? 1 : 0)..., with: steps)
     }
 
-    /// Whether the first step is ``scaleDown(toPixels:)``.
     private var limitsPixels: Bool {
         if case .resize(.pixels)? = transformations.first { true } else { false }
     }
@@ -226,7 +221,7 @@ extension Recipe {
         guard encoding == .same || encoding.rawValue == same else { return text }
         // Rounded corners show the background, and transformed images are stored at any size.
         guard
-            !parts.contains(where: { Transformation.Name(ofItem: $0) != nil })
+            !parts.contains(where: { Transformation.StepName(ofItem: $0) != nil })
         else { return text }
         parts[0] = Substring(same)
         parts.removeAll { part in rule.irrelevant.contains { part.hasPrefix($0.rawValue) } }
@@ -253,9 +248,7 @@ package enum EncodedImageFormat: String, CaseIterable, Sendable {
     }
 
     /// Parses names with a separator; nil for an empty list, an unknown name or a repeated one.
-    package static func formats(
-        in text: String, separator: Character
-    ) -> Set<EncodedImageFormat>? {
+    package static func formats(in text: String, separator: Character) -> Set<EncodedImageFormat>? {
         var result: Set<EncodedImageFormat> = []
         for part in text.split(separator: separator, omittingEmptySubsequences: false) {
             guard let format = EncodedImageFormat(rawValue: String(part)),

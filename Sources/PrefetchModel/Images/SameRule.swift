@@ -19,9 +19,7 @@ package struct SameRule: Hashable, Sendable {
     }
 
     package let keeping: Keeping
-    /// The format of a result that is encoded from pixels.
     package let encoded: EncodedImageFormat
-    /// The items without effect on the result.
     package let irrelevant: [RecipeItem]
 
     /// The source is encoded again.

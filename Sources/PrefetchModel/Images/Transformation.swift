@@ -29,20 +29,18 @@ package enum Transformation: Hashable, Sendable {
     }
 
     package enum Axis: String, CaseIterable, Sendable {
-        /// Mirrors left and right.
         case horizontal = "h"
-        /// Mirrors top and bottom.
         case vertical = "v"
     }
 
     /// The names of the steps, written before `=`.
-    package enum Name: String, CaseIterable, Sendable {
+    package enum StepName: String, CaseIterable, Sendable {
         case resize, crop, rotate, flip, blur, tint, grey, border, round, circle, overlay
 
         /// Parses the name of an item like `flip=h` or `grey`; nil if that is not a step.
         package init?(ofItem item: some StringProtocol) {
             let parts = item.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-            guard let name = Name(rawValue: String(parts[0])),
+            guard let name = StepName(rawValue: String(parts[0])),
                 (parts.count == 2) == name.takesValue
             else { return nil }
             self = name
@@ -76,7 +74,7 @@ package enum Transformation: Hashable, Sendable {
     ///
     /// - Returns: The steps; none for `rotate=auto` and `rotate=0`, since the EXIF orientation is
     ///   always applied. Nil for an invalid value.
-    package static func steps(_ name: Name, _ value: String?) -> [Transformation]? {
+    package static func steps(_ name: StepName, _ value: String?) -> [Transformation]? {
         switch (name, value) {
         case (.grey, nil): [.grey]
         case (.circle, nil): [.circle]
@@ -141,7 +139,6 @@ package enum Transformation: Hashable, Sendable {
         return (String(value[..<end]), gravity)
     }
 
-    /// Whether the step may add transparency.
     package var addsAlpha: Bool {
         switch self {
         case .round, .circle: true
@@ -184,14 +181,12 @@ package struct Corners: OptionSet, Hashable, Sendable {
 
     package static let all = Corners(rawValue: 15)
 
-    /// In the order of the bits.
     private static let names = ["tl", "tr", "bl", "br"]
 
     package static func isName(_ text: some StringProtocol) -> Bool {
         names.contains { $0 == text }
     }
 
-    /// Parses comma-separated names; nil for an unknown or repeated one.
     init?(text: some StringProtocol) {
         var result: Corners = []
         for name in text.split(separator: ",", omittingEmptySubsequences: false) {
@@ -244,7 +239,6 @@ extension Angle: CustomStringConvertible {
 
 /// A length in tenths of a pixel, so its text is exact.
 package struct PixelLength: Hashable, Sendable {
-    /// Above 0.
     package let tenths: Int
 
     package var pixels: Double { Double(tenths) / 10 }

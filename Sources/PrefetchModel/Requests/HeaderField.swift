@@ -26,7 +26,6 @@ package struct HeaderField: Hashable, Sendable {
 }
 
 extension [HeaderField] {
-    /// The values of all fields with this lower-case name, in the order of arrival.
     package func values(of name: String) -> [String] {
         compactMap { $0.isNamed(name) ? $0.value : nil }
     }

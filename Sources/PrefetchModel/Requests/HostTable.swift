@@ -62,7 +62,6 @@ package struct HostTable<Value: Sendable>: Sendable {
 
 /// A host's name, in which `*` stands for any text: `*.example.com`.
 package struct HostPattern: Hashable, Sendable {
-    /// In lower case.
     private let bytes: [UInt8]
 
     /// Nil for a text that isn't made of letters, digits and `-._*[]:`.
@@ -81,7 +80,6 @@ package struct HostPattern: Hashable, Sendable {
             || matches(([UInt8(ascii: "x"), UInt8(ascii: ".")] + name)[...])
     }
 
-    /// The number of bytes that stand for themselves.
     var literals: Int { bytes.count { $0 != HostPattern.star } }
 
     private static let star = UInt8(ascii: "*")

@@ -38,8 +38,7 @@ package struct IgnoredQuery: Hashable, Sendable {
             return nil
         }
         let query = url[url.index(after: mark)...]
-        let parameters = query.split(
-            separator: UInt8(ascii: "&"), omittingEmptySubsequences: false)
+        let parameters = query.split(separator: UInt8(ascii: "&"), omittingEmptySubsequences: false)
         let kept = parameters.filter { parameter in
             let name = parameter.prefix { $0 != UInt8(ascii: "=") }
             return !patterns.contains {
@@ -55,7 +54,6 @@ package struct IgnoredQuery: Hashable, Sendable {
         return result
     }
 
-    /// Whether two URLs differ in nothing else.
     package func areEqual(_ first: String, _ second: String) -> Bool {
         if first == second { return true }
         guard !patterns.isEmpty else { return false }

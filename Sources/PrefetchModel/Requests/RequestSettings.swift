@@ -12,12 +12,10 @@ package struct RequestSettings: Sendable {
     package var credentials: Credentials?
     /// A netrc(5) file: credentials by host, for requests without others.
     package var netrcFile: String?
-    /// A fingerprint of the file's contents.
     package var netrcFingerprint = ""
     /// A cookie file in Netscape's format, read at the start if it exists and written at the end.
     /// Without one, cookies are discarded.
     package var cookieJar: String?
-    /// Whether the jar is written at the end.
     package var savesCookies = true
     /// Fingerprints of the jar's cookies by domain, in lower case without a leading dot.
     package var cookieFingerprints: [String: String] = [:]
@@ -90,7 +88,6 @@ package struct ClientCertificate: Hashable, Sendable {
     package let file: String
     /// The file of the private key; nil if ``file`` has it.
     package let keyFile: String?
-    /// A fingerprint of the files' contents.
     package let fingerprint: String
 
     package init(file: String, keyFile: String?, fingerprint: String) {
@@ -108,8 +105,7 @@ package struct HostAddresses: Hashable, Sendable {
     /// Nil unless there is a host (`*` is every host), a port within 1…65535 and at least one IPv4
     /// address or IPv6 address, optionally in brackets.
     package init?(text: String) {
-        let parts = text.split(
-            separator: ":", maxSplits: 2, omittingEmptySubsequences: false)
+        let parts = text.split(separator: ":", maxSplits: 2, omittingEmptySubsequences: false)
         guard parts.count == 3, HostAddresses.isHost(parts[0]),
             parts[1].utf8.count <= 5, parts[1].utf8.allSatisfy({ (0x30...0x39).contains($0) }),
             let port = Int(parts[1]), (1...65535).contains(port)

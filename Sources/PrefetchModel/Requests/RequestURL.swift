@@ -15,7 +15,6 @@ package struct RequestURL: Hashable, Sendable, CustomStringConvertible {
         self.text = text
     }
 
-    /// The display form without secrets.
     package var description: String { RedactedURL(text).description }
 
     package var isEncrypted: Bool { text.utf8.starts(with: "https:".utf8) }
@@ -63,7 +62,6 @@ package struct RequestURL: Hashable, Sendable, CustomStringConvertible {
         return RequestURL(normalized: "\(text[..<start])\(given)@\(text[start...])")
     }
 
-    /// The whole authority, and its host and port.
     private var parts: (authority: Range<String.Index>, host: Range<String.Index>) {
         let bytes = text.utf8
         let scheme = isEncrypted ? "https://".utf8.count : "http://".utf8.count
@@ -74,4 +72,17 @@ package struct RequestURL: Hashable, Sendable, CustomStringConvertible {
         let at = bytes[start..<end].lastIndex(of: UInt8(ascii: "@"))
         return (start..<end, (at.map { bytes.index(after: $0) } ?? start)..<end)
     }
+}
+
+/// The addresses that a request may be sent to.
+package enum AddressRule: Hashable, BitwiseCopyable, Sendable {
+    /// URLs from the user: all addresses but link-local and metadata addresses, which hold secrets
+    /// of the machine and no pictures. Loopback and private networks are allowed, since the user
+    /// may run a server there.
+    case listed(allowsLinkLocal: Bool)
+    /// URLs from a third party: public addresses only.
+    case publicOnly
+    /// Redirects from a public address: public addresses only, even if others are allowed. This
+    /// prevents SSRF into the user's network.
+    case redirectedFromPublic
 }

@@ -1,6 +1,5 @@
 /// An origin's confirmation that the stored copy is current, by 304 or by the same bytes.
 package struct ResourceValidation: Sendable {
-    /// The source of the confirmation.
     package var location: ResourceLocation
     package var response: StoredResponse
     /// The arrival time of the body; nil for a 304.
@@ -22,7 +21,6 @@ package struct ResourceValidation: Sendable {
 
 /// The origin of a response; its validators are meaningless elsewhere.
 package struct ResourceLocation: Hashable, Sendable {
-    /// The requested URL, without user information.
     package var url: String
     /// The final URL after redirects; nil without redirects.
     package var finalURL: String?

@@ -1,7 +1,6 @@
 /// The connection of a response, and the response's latency.
 package struct ResponseConnection: Hashable, Sendable {
     package var version: HTTPVersion
-    /// Whether an earlier transfer had opened the connection.
     package var isReused: Bool
     package var timeToFirstByte: Duration
     /// The peer's address as text, the proxy's if there is one; empty if unknown.
@@ -9,11 +8,9 @@ package struct ResponseConnection: Hashable, Sendable {
     /// The steps that opened the connection; nil for a reused one.
     package var setup: Setup?
 
-    /// The times of a new connection's steps.
     package struct Setup: Hashable, BitwiseCopyable, Sendable {
         package var nameLookup: Duration
         package var connecting: Duration
-        /// Nil without TLS.
         package var handshake: Duration?
 
         package init(nameLookup: Duration, connecting: Duration, handshake: Duration?) {
@@ -41,4 +38,22 @@ package enum HTTPVersion: String, CaseIterable, BitwiseCopyable, Sendable {
     case http1_1 = "http/1.1"
     case http2 = "h2"
     case http3 = "h3"
+}
+
+/// The reports of caches on a response's way.
+package struct CacheStatus: Hashable, Sendable {
+    /// Seconds, by `Age`; nil without a number.
+    package let age: Int?
+    /// The value of `X-Cache`, at most ``longestText`` characters; nil without the field.
+    package let text: String?
+
+    package static let longestText = 100
+
+    package init(age: Int?, text: String?) {
+        self.age = age
+        self.text = text
+    }
+
+    /// Whether a cache on the way had the response.
+    package var isHit: Bool { age ?? 0 > 0 || text?.lowercased().contains("hit") == true }
 }

@@ -72,7 +72,6 @@ package struct StatusSet: Hashable, Sendable, CustomStringConvertible {
         self.init(ranges: ranges)
     }
 
-    /// Whether the status stands alone in the list.
     package func names(_ status: Int) -> Bool { ranges.contains(status...status) }
 
     package func contains(_ status: Int) -> Bool { ranges.contains { $0.contains(status) } }
@@ -87,7 +86,6 @@ package struct StatusSet: Hashable, Sendable, CustomStringConvertible {
 
 /// Media types: `image/png,image/*`.
 package struct MediaTypes: Hashable, Sendable, CustomStringConvertible {
-    /// In lower case.
     private let types: [String]
 
     /// Nil for a text that is not types, or `TYPE/*`, separated by commas.

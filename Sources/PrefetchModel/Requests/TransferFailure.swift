@@ -14,7 +14,6 @@ package struct TransferFailure: Error, Sendable {
         /// Nothing listens at the host's port, no TLS is spoken there, or its name has no address:
         /// that changes within seconds, as when a server restarts, or not in this run.
         case absent
-        /// Its certificate is not valid.
         case untrusted
     }
 

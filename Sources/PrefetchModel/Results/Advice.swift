@@ -35,10 +35,9 @@ package enum Advice {
         }
     }
 
-    /// The advice about a host that answers with 429 or 503.
+    /// The advice about a host that sends 429 or 503.
     package static let refusals = "the host refuses this pace; see --host-interval and --host-rate"
 
-    /// Returns the advice about the limit of a host's pace.
     package static func about(_ limit: HostPace.Limit) -> String {
         switch limit {
         case .settings: "see --host-concurrency, --jobs and --host-interval"

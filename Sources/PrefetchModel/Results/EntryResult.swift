@@ -2,7 +2,6 @@
 package struct EntryResult: Sendable {
     /// The manifest's path as the user gave it, `-` for standard input.
     package var manifest: String
-    /// 1 for the first line.
     package var line: Int
     /// The line's other columns, as ``EntryExtras/columns``.
     package var columns: [UInt8]?
@@ -41,7 +40,7 @@ package struct EntryResult: Sendable {
     package var stages: StageDurations
     /// The time from the run's start to the end of the entry; nil without a request.
     package var endedAfter: Duration?
-    /// The image in whose place ``stored`` was downloaded; nil for a new or unchanged image.
+    /// The image that ``stored`` replaced; nil for a new or unchanged image.
     package var replaced: ReplacedImage?
     /// The placeholder made and stored in this run, if any.
     package var placeholder: Placeholder?
@@ -74,7 +73,7 @@ package struct EntryResult: Sendable {
         self.stages = stages
     }
 
-    /// The display form without secrets; text that is no URL is unchanged.
+    /// The display form without secrets; other text than URLs is unchanged.
     package var shownURL: String { shown(url) }
     package var shownKey: String { key == url ? shownURL : shown(key) }
 
@@ -128,5 +127,41 @@ package struct StageDurations: BitwiseCopyable, Sendable {
         self.transfer = transfer
         self.decode = decode
         self.encode = encode
+    }
+}
+
+/// A stored image that a download with other bytes has replaced.
+package struct ReplacedImage: Hashable, Sendable {
+    package let fetchedAt: Timestamp
+    /// The variant; its file is removed soon after.
+    package let image: StoredImage
+    /// As ``Placeholder/thumbHash``; nil if it had none.
+    package let thumbHash: [UInt8]?
+
+    package init(fetchedAt: Timestamp, image: StoredImage, thumbHash: [UInt8]?) {
+        self.fetchedAt = fetchedAt
+        self.image = image
+        self.thumbHash = thumbHash
+    }
+}
+
+package struct VariantResult: Hashable, Sendable {
+    package let variant: RequestedVariant
+    /// ``Outcome/downloaded``, ``Outcome/revalidated``, ``Outcome/fresh`` or ``Outcome/derived`` if
+    /// it is warm, else the entry's outcome.
+    package var outcome: Outcome
+    /// The reason of the failure, set exactly for `failed`, or for `blacklisted` the reason of the
+    /// earlier failure.
+    package var reason: FailureReason?
+    package var stored: StoredImage?
+
+    package init(
+        _ variant: RequestedVariant, outcome: Outcome, reason: FailureReason? = nil,
+        stored: StoredImage? = nil
+    ) {
+        self.variant = variant
+        self.outcome = outcome
+        self.reason = reason
+        self.stored = stored
     }
 }

@@ -25,7 +25,7 @@ package struct HostFailures: Hashable, Sendable {
         causes[cause, default: 0] += 1
     }
 
-    /// The cause of more than half of the failures; nil if there is none.
+    /// The cause of more than half of the failures, if any.
     package var main: (cause: Cause, count: Int)? {
         causes.first { $0.value * 2 > count }.map { ($0.key, $0.value) }
     }

@@ -1,6 +1,5 @@
 /// The pace at which a host was requested in a run.
 package struct HostPace: Hashable, Sendable {
-    /// The limit of a host's pace.
     package enum Limit: String, CaseIterable, Sendable {
         /// The user's numbers or the defaults.
         case settings
@@ -8,7 +7,7 @@ package struct HostPace: Hashable, Sendable {
         case latency
         /// The host refused more (429, 503, resets).
         case refusals
-        /// Bodies take longer to arrive than their hosts take to answer.
+        /// Bodies take longer to arrive than their hosts take to respond.
         case bandwidth
         /// Decoding, encoding or storing on this machine.
         case codecs
@@ -56,5 +55,35 @@ package struct HostPace: Hashable, Sendable {
             self.median = median
             self.percentile95 = percentile95
         }
+    }
+}
+
+/// A host that limits the speed of a run.
+package struct HoldUp: Hashable, Sendable {
+    package var host: String
+    package var perSecond: Double?
+    package var inFlight: Int
+    package var waiting: Int
+    /// The remaining pause of the host; nil if it is being requested.
+    package var pause: Duration?
+
+    package init(host: String, inFlight: Int, waiting: Int, pause: Duration? = nil) {
+        self.host = host
+        self.inFlight = inFlight
+        self.waiting = waiting
+        self.pause = pause
+    }
+}
+
+/// A pause of a host that held up a run, as seen about once a second.
+package struct HostPause: Hashable, Sendable {
+    package var host: String
+    package var start: Duration
+    package var end: Duration
+
+    package init(host: String, start: Duration, end: Duration) {
+        self.host = host
+        self.start = start
+        self.end = end
     }
 }

@@ -12,7 +12,6 @@ package struct Outage: Hashable, Sendable {
     /// Hosts with such failures and no success in the run, 1 or more. Failures of this kind at
     /// these hosts are not blacklisted.
     package var hostCount: Int
-    /// The hosts' names, sorted; empty if there are too many to remember.
     package let hosts: [String]
 
     /// The number of hosts up to which the description names them.
@@ -63,5 +62,32 @@ extension Outage {
             : "the \(heldBack) URLs of \(hostCount == 1 ? "this host" : "these hosts")"
         return "outage at \(place): \(requests) requests failed (\(cause)); "
             + "\(retried) will be retried next time"
+    }
+}
+
+/// An outage that a run has reported, so that later runs report only its end.
+package struct OngoingOutage: Hashable, Sendable {
+    package let reason: FailureReason
+    /// See ``Outage/hosts``; empty for hosts without names, which are too many.
+    package var hosts: [String]
+    package var reportedAt: Timestamp
+    /// Whether it was too small for an outage: the requests of a run to these hosts failed, and
+    /// were reported as failures. Its end is not reported.
+    package var isSmall: Bool
+
+    package init(
+        reason: FailureReason, hosts: [String], reportedAt: Timestamp, isSmall: Bool = false
+    ) {
+        self.reason = reason
+        self.hosts = hosts
+        self.reportedAt = reportedAt
+        self.isSmall = isSmall
+    }
+
+    /// One line for people about its end, without a final stop and unescaped.
+    package var endText: String {
+        let place =
+            hosts.count == 1 ? hosts[0] : hosts.isEmpty ? "many hosts" : "\(hosts.count) hosts"
+        return "the outage at \(place) is over"
     }
 }

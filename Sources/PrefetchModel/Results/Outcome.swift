@@ -18,7 +18,7 @@ package enum Outcome: String, CaseIterable, Sendable {
     case failed
     /// The run was stopped before the entry was done.
     case cancelled
-    /// The origin has answered; the run stores nothing.
+    /// The origin has responded; the run stores nothing.
     case requested
 
     /// The position in `allCases`; avoids hashing a million times.
@@ -90,9 +90,19 @@ package enum FailureReason: String, CaseIterable, BitwiseCopyable, Sendable {
     /// origin.
     package var isLocal: Bool { self == .disk || self == .internal }
 
-    /// The position in `allCases`.
     package var index: Int { FailureReason.indices[self] ?? 0 }
 
     private static let indices = Dictionary(
         uniqueKeysWithValues: allCases.enumerated().map { ($1, $0) })
+}
+
+/// A reason for failing, and one line for the user.
+package struct Failure: Error, Hashable, Sendable {
+    package let reason: FailureReason
+    package let message: String
+
+    package init(_ reason: FailureReason, _ message: String) {
+        self.reason = reason
+        self.message = message
+    }
 }

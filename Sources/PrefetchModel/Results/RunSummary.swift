@@ -9,17 +9,15 @@ package struct RunCounters: Hashable, Sendable {
     package var bytesReceived = 0
     /// Bytes of the variants stored by this run, before equal content is shared.
     package var bytesStored = 0
-    /// The number of variants stored by this run.
     package var variantsMade = 0
     /// Entries stored unchanged because their format is not decoded.
     package var notDecoded = 0
-    /// Fresh entries with images from the seed cache.
     package var seeded = 0
     /// Requests sent, including redirects.
     package var requests = 0
-    /// Entries of a run that stores nothing whose responses came from a cache on the way.
+    /// Entries of a run that stores nothing with responses from a cache on the way.
     package var edgeHits = 0
-    /// Entries whose redirects ended at a host of another shard.
+    /// Entries with redirects that ended at a host of another shard.
     package var redirectsElsewhere = 0
 
     package init() {}
@@ -52,7 +50,6 @@ package struct RunCounters: Hashable, Sendable {
     }
 }
 
-/// The images and variants pruned by a run.
 package struct PrunedCounts: Hashable, Sendable {
     package var images: Int
     package var variants: Int
@@ -71,8 +68,8 @@ package struct ShardResult: Hashable, Sendable {
     package var plan: String?
     /// Entries of the lists that belong to other shards.
     package var otherEntries = 0
-    /// Entries whose redirects ended at a host of another shard, whose limits this run does not
-    /// know.
+    /// Entries with redirects that ended at a host of another shard; its limits are not known to
+    /// this run.
     package var redirectsElsewhere = 0
 
     package init(_ shard: Shard, plan: String? = nil) {
@@ -117,9 +114,8 @@ package struct RunSummary: Sendable {
     /// The reason that a run that evicts or prunes has removed nothing; nil if it could.
     package var unlistedKeptBy: ListGap?
     package var outage: Outage?
-    /// Whether an earlier run has reported that outage.
     package var isOutageKnown = false
-    /// Outages of earlier runs, at hosts that have answered in this one.
+    /// Outages of earlier runs, at hosts that have responded in this one.
     package var endedOutages: [OngoingOutage] = []
     /// The numbers of images by name of a stored variant that could not be made of their new
     /// source.
@@ -130,7 +126,7 @@ package struct RunSummary: Sendable {
     package var pauses: [HostPause] = []
     /// The directory of the cache from which images were taken; nil without one.
     package var seedCache: String?
-    /// The copy of the cache in a bucket; nil if none was asked for.
+    /// The copy of the cache in a bucket, if requested.
     package var sink: SinkResult?
     package var shard: ShardResult?
     /// The lists by URL; nil for a run without any, or without requests.
@@ -184,7 +180,7 @@ package struct RunProgress: Sendable {
 /// Receives the events of a run in order, on the run's own thread.
 package protocol RunObserving: AnyObject {
     /// Whether ``entryFinished(_:)`` wants entries of this outcome. No results are built for a
-    /// million warm entries that the report omits. The answer may change to false in a run.
+    /// million warm entries that the report omits. May change to false in a run.
     func wantsResults(of outcome: Outcome) -> Bool
 
     /// Receives each entry of a wanted outcome, after its row is committed.
@@ -204,4 +200,29 @@ package protocol RunObserving: AnyObject {
 
     /// Called at most about ten times a second.
     func progressed(_ progress: RunProgress)
+}
+
+/// The lists by URL of a run, and the transfers for them, which no other counter has.
+package struct ListCounts: Hashable, Sendable {
+    package var fetched = 0
+    /// Copies that the origin confirmed.
+    package var notModified = 0
+    /// Copies that were used without a request.
+    package var stored = 0
+    /// Copies that were used because the list could not be fetched.
+    package var fallback = 0
+    /// Lists that could not be fetched, without any copy.
+    package var failed = 0
+    /// Redirects and retries included.
+    package var requests = 0
+    package var bytesReceived = 0
+
+    package init() {}
+
+    package var bySource: [(name: String, count: Int)] {
+        [
+            ("fetched", fetched), ("not_modified", notModified), ("stored", stored),
+            ("fallback", fallback), ("failed", failed),
+        ]
+    }
 }

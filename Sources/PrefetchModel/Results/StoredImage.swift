@@ -15,8 +15,7 @@ package struct StoredImage: Hashable, Sendable {
 
     package init(
         digest: ContentDigest, format: ImageFormat, isDecoded: Bool = true, widthInPixels: Int,
-        heightInPixels: Int, orientation: Int = 1, size: ByteCount,
-        colour: ColourTreatment? = nil
+        heightInPixels: Int, orientation: Int = 1, size: ByteCount, colour: ColourTreatment? = nil
     ) {
         self.digest = digest
         self.format = format
@@ -28,7 +27,6 @@ package struct StoredImage: Hashable, Sendable {
         self.colour = colour
     }
 
-    /// Nil if unknown.
     package var knownWidth: Int? { widthInPixels > 0 ? widthInPixels : nil }
     package var knownHeight: Int? { heightInPixels > 0 ? heightInPixels : nil }
 
@@ -38,9 +36,8 @@ package struct StoredImage: Hashable, Sendable {
     /// Relative to the cache directory: `content/ab/<64 hexadecimal digits>.<extension>`.
     package var relativePath: String { StoredImage.relativePath(of: digest, format) }
 
-    /// See ``relativePath``.
     package static func relativePath(of digest: ContentDigest, _ format: ImageFormat) -> String {
-        // Appended, which is quicker than an interpolation: exports ask for many.
+        // Appended, which is quicker than an interpolation: exports need many.
         let name = digest.description
         var path = "content/"
         path.reserveCapacity(88)
@@ -51,4 +48,12 @@ package struct StoredImage: Hashable, Sendable {
         path += format.fileExtension
         return path
     }
+}
+
+package enum ColourTreatment: String, Sendable {
+    /// Stored as the source declares them.
+    case kept
+    case converted
+    /// The source declares none, or what it declares was stripped without a conversion.
+    case assumedSRGB = "assumed-srgb"
 }

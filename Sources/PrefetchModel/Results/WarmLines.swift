@@ -9,9 +9,7 @@ package protocol WarmLineWriting: Sendable {
     ///
     /// - Precondition: Each entry has an image or nil for each variant, or `variants` is `main`
     ///   alone.
-    func lines(
-        of entries: [WarmEntry], variants: VariantSet, in batch: EntryBatch
-    ) -> WarmLines
+    func lines(of entries: [WarmEntry], variants: VariantSet, in batch: EntryBatch) -> WarmLines
 }
 
 /// An entry of a batch that ends as ``Outcome/fresh``, unless it is a duplicate.

@@ -9,7 +9,7 @@ package enum MemoryShares {
         ByteCount(memory.bytes - bodies(of: memory).bytes)
     }
 
-    /// The smallest `--memory` value in whole mebibytes whose pixel share has `bytes`: `297MiB`.
+    /// The smallest `--memory` value in whole mebibytes with a pixel share of `bytes`: `297MiB`.
     /// Nil if that overflows.
     package static func text(ofMemoryForPixels bytes: Int) -> String? {
         let share = pixels(of: .mebibytes(1)).bytes

@@ -54,7 +54,7 @@ package enum FailurePolicy {
             failureClass(ofStatus: httpStatus, blacklisting: statuses)
         // The resource keeps its size, and the limit seldom changes.
         case .tooLarge: .permanent
-        // The whole body arrived and is something else. Captive portals answer so too;
+        // The whole body arrived and is something else. Captive portals do so too;
         // ``OutageRule`` detects them.
         case .notAnImage: .permanent
         // The whole body arrived; decoding the same bytes again gives the same error. Data that
@@ -83,7 +83,7 @@ package enum FailurePolicy {
     /// Whether a failure of the class ``FailureClass/ours`` is remembered without being
     /// blacklisted: the origin refuses this client.
     ///
-    /// Object stores that forbid listing answer 403 for missing objects. So these are dead URLs as
+    /// Object stores that forbid listing send 403 for missing objects. So these are dead URLs as
     /// often as wrong credentials, and are reported as new once.
     package static func isKnown(
         of reason: FailureReason, httpStatus: Int?, blacklisting statuses: StatusSet? = nil
@@ -129,7 +129,7 @@ package enum FailurePolicy {
         case 100...199: .transient
         // Success without the image: accepted for later (202), no content (204, 205), a part
         // although no range was requested (206; RFC 9110 §15.3.3, §15.3.5 to §15.3.7). Broken
-        // caches and unfinished sites answer so until they are fixed. One run is not evidence
+        // caches and unfinished sites do so until they are fixed. One run is not evidence
         // enough; a site that stays so is blacklisted at the fifth.
         case 200...299: .transient
         // A redirect that leads nowhere: a choice (300), a 304 to an unconditional request, a proxy
@@ -159,7 +159,7 @@ package enum FailurePolicy {
     /// Returns the number of consecutive failed runs at which a URL is blacklisted; nil for never.
     ///
     /// `no-store` is blacklisted at the second run only: it forbids keeping anything of the
-    /// response (RFC 9111 §5.2.2.5), so one such answer does not decide the next run's requests.
+    /// response (RFC 9111 §5.2.2.5), so one such response does not decide the next run's requests.
     package static func runsToBlacklist(
         _ failureClass: FailureClass, reason: FailureReason
     ) -> Int? {
@@ -217,4 +217,18 @@ package enum FailurePolicy {
 extension Duration {
     fileprivate static func hours(_ count: Int) -> Duration { .seconds(count * 3600) }
     fileprivate static func days(_ count: Int) -> Duration { .seconds(count * 86_400) }
+}
+
+/// The consequence of a failure for later runs. The raw values are stored.
+package enum FailureClass: String, CaseIterable, Hashable, Sendable {
+    /// Another request gives the same response: the URL is blacklisted from the first failed run on
+    /// (`uncacheable` from the second).
+    case permanent
+    /// The failure may be temporary: the URL is retried in this run and in later ones. It is
+    /// blacklisted after ``FailurePolicy/transientRunsToBlacklist`` failed runs in a row.
+    case transient
+    /// The cause is local or lies with the user: neither blacklisted nor counted. Unless
+    /// ``FailurePolicy/isKnown(of:httpStatus:)``, nothing is stored, and the URL's row stays as it
+    /// is.
+    case ours
 }

@@ -1,7 +1,7 @@
 package import PrefetchModel
 
-/// The outages that went on when the last run over a cache ended. An outage is one fact: its
-/// failures are known until one of its hosts answers.
+/// The outages that the last run over a cache left. An outage is one fact: its failures are known
+/// until one of its hosts responds.
 ///
 /// Stored as text: one line for each outage, with the reason (behind `~` for a small one), the time
 /// of the report in milliseconds, and the hosts, separated by spaces. The latest ``maximumCount``
@@ -66,10 +66,10 @@ package struct OngoingOutages: Hashable, Sendable {
         }
     }
 
-    /// Removes the hosts that have answered in a run; without hosts an outage has ended.
+    /// Removes the hosts that have responded in a run; without hosts an outage has ended.
     ///
     /// - Parameter hasAnswered: Whether an entry succeeded at a host, or at any host for nil.
-    /// - Returns: The outages that have ended, with the hosts that answered.
+    /// - Returns: The outages that have ended, with the hosts that responded.
     package mutating func end(_ hasAnswered: (String?) -> Bool) -> [OngoingOutage] {
         var ended: [OngoingOutage] = []
         var others: [OngoingOutage] = []

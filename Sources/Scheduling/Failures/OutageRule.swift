@@ -6,7 +6,7 @@ package import PrefetchModel
 /// An outage is one reason for which more than half of at least 20 requested entries failed. It
 /// covers the hosts without any success. App-side loaders have many reports of captive portals or
 /// broken proxies that blacklisted everything permanently. 404 and 410 are excluded, since a list
-/// of removed images gives exactly that. All other statuses are one reason: a broken proxy answers
+/// of removed images gives exactly that. All other statuses are one reason: a broken proxy sends
 /// 400 to one request and 405 to the next.
 ///
 /// A value type that is told the outcome of each requested entry (at least one transfer began),

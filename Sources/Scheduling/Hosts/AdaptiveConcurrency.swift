@@ -2,9 +2,9 @@ import PrefetchModel
 
 /// The limit of simultaneous transfers, found from the latency and the refusals of responses.
 ///
-/// A value without clock. The answers to transfers that start while more than half of the limit is
-/// in use form rounds. A round ends with an answer for each transfer of the limit, and enough of
-/// them to know their mean latency. The requests that queue at the host are estimated as in TCP
+/// A value without clock. The responses to transfers that start while more than half of the limit
+/// is in use form rounds. A round ends with a response for each transfer of the limit, and enough
+/// of them to know their mean latency. The requests that queue at the host are estimated as in TCP
 /// Vegas (Brakmo and Peterson, 1995): limit × (1 − best ÷ latency). The best latency is the lowest
 /// mean of a round.
 /// - Ramp: the limit doubles each round, until requests queue or the host refuses one.
@@ -59,8 +59,8 @@ struct AdaptiveConcurrency: Sendable {
         }
     }
 
-    /// Shorter latencies count as 10 ms: the host answers at once, and this machine may cause any
-    /// difference.
+    /// Shorter latencies count as 10 ms: the host responds immediately, and this machine may cause
+    /// any difference.
     private static let negligibleLatency = 0.01
     /// The largest round, for latencies that vary a lot.
     private static let mostAnswersInRound = 256
@@ -83,7 +83,8 @@ struct AdaptiveConcurrency: Sendable {
 
     private var isRamping: Bool { if case .ramping = phase { true } else { false } }
 
-    /// Takes a good answer to the `start`-th transfer of `starts`, which began as one of `running`.
+    /// Takes a good response to the `start`-th transfer of `starts`, which began as one of
+    /// `running`.
     mutating func answered(
         after latency: Duration, start: Int, running: Int, of starts: Int, maximum: Int
     ) {
@@ -150,7 +151,7 @@ struct AdaptiveConcurrency: Sendable {
     }
 
     /// Takes a refusal of the `start`-th transfer of `starts`, one of `running`. `halves`: whether
-    /// nothing has been answered since the last refusal.
+    /// no response has been good since the last refusal.
     ///
     /// - Returns: whether the limit was reduced. It is not for a transfer that was under way at the
     ///   last refusal, because all of these report the same one.

@@ -2,13 +2,6 @@ import PrefetchModel
 
 /// The circuit breaker of a host: it opens after failures in a row, and then lets probes pass.
 struct HostBreaker: Sendable {
-    /// A ``HostPacing/GiveUpCause`` in its stored form.
-    enum StoredCause: Sendable {
-        case coolingDown(until: Moment)
-        case unreachable(FailureReason, failures: Int)
-        case overloaded(answers: Int)
-    }
-
     /// The number of starts when it last began a pause: those are not probes. Nil while it is
     /// closed.
     var startsAtOpening: Int?
@@ -16,7 +9,8 @@ struct HostBreaker: Sendable {
     var failedProbes = 0
     /// The time of the first of the consecutive failures; nil without any.
     var failingSince: Moment?
-    var storedGiveUpCause: StoredCause?
+    /// Nil unless the host is given up.
+    var giveUpCause: HostPacing.GiveUpCause?
 }
 
 struct HostStarts: Sendable {
@@ -31,5 +25,28 @@ struct HostStarts: Sendable {
         count += 1
         formerNext = next
         if first == nil { first = time }
+    }
+}
+
+/// The starts that a host's rate-limit fields still allow.
+struct RemainingQuota: Sendable {
+    var starts: Int
+    /// The most that the host has allowed.
+    let whole: Int
+    /// The time at which the host allows all of them again.
+    var until: Moment
+
+    /// The end of a new quota, until a response states it.
+    private static let unknownTime = Duration.seconds(1)
+
+    /// The end of the pause; nil while something is left.
+    var pauseEnd: Moment? { starts <= 0 ? until : nil }
+
+    mutating func started(at now: Moment) {
+        if until <= now {
+            starts = whole
+            until = now + RemainingQuota.unknownTime
+        }
+        starts -= 1
     }
 }

@@ -7,8 +7,8 @@ extension HostPacing {
     ///
     /// - Returns: the cause.
     mutating func refusedForPace(
-        _ start: Start, isRate: Bool, isRepeated: Bool, running: Int, at now: Instant,
-        _ rules: Rules
+        _ start: NumberedStart, isRate: Bool, isRepeated: Bool, running: Int, at now: Instant,
+        _ rules: PaceRules
     ) -> RefusalCause {
         overloadsInARow += 1
         if !isRepeated { refusals.noteEntry() }
@@ -63,11 +63,11 @@ extension HostPacing {
         rate.refused(
             at: Moment(now), isClosed: refusals.entriesInARow >= RefusalSeries.entriesToClose)
         refusals.fastest = max(refusals.fastest, rate.refused)
-        // A host that never answered well may refuse this image only, and for long.
+        // A host without any good response may refuse this image only, and for long.
         return rate.hasAnswers || refusals.entriesInARow > 1 ? .pace : .otherwise
     }
 
-    private mutating func pause(_ start: Start, at now: Instant, _ rules: Rules) {
+    private mutating func pause(_ start: NumberedStart, at now: Instant, _ rules: PaceRules) {
         refused(
             start: start.number, at: now,
             // Without patience the first pause would be the end.

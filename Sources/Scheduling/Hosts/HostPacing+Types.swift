@@ -1,10 +1,10 @@
 package import PrefetchModel
 
-// The values that go into and come out of a host's pacing.
+// Inputs and results of a host's pacing.
 
 extension HostPacing {
     /// The rules for every host of a run.
-    package struct Rules: Sendable {
+    package struct PaceRules: Sendable {
         /// The limit of simultaneous transfers at one host; at least 1.
         package var concurrency: Int
         /// The limit over shared connections (HTTP/2), at least ``concurrency``.
@@ -13,7 +13,7 @@ extension HostPacing {
         package var firstConcurrency: Int
         package var isAdaptive: Bool
         package var interval: Duration
-        /// The longest accepted pause; a host that asks for more is given up in this run.
+        /// The longest accepted pause; a host that requests a longer one is given up in this run.
         package var longestCoolDown: Duration
         /// The pauses between an opening of the breaker and its probe.
         package var backoff: Backoff
@@ -25,8 +25,7 @@ extension HostPacing {
             concurrency: Int, sharedConcurrency: Int? = nil, firstConcurrency: Int? = nil,
             isAdaptive: Bool = false,
             interval: Duration = .zero, longestCoolDown: Duration = .seconds(300),
-            backoff: Backoff = Backoff(),
-            patience: Duration = .seconds(60)
+            backoff: Backoff = Backoff(), patience: Duration = .seconds(60)
         ) {
             precondition(concurrency >= 1, "a host needs room for one transfer")
             self.concurrency = concurrency
@@ -40,7 +39,7 @@ extension HostPacing {
         }
 
         /// The rules of one of several runs that request the host at the same time.
-        func divided(by parts: Int) -> Rules {
+        func divided(by parts: Int) -> PaceRules {
             guard parts > 1 else { return self }
             var part = self
             part.concurrency = max(1, concurrency / parts)
@@ -112,15 +111,15 @@ extension HostPacing {
     }
 
     /// The number of a transfer at its host, and the transfers that ran then, itself included.
-    package struct Start: Hashable, Sendable {
+    package struct NumberedStart: Hashable, Sendable {
         package let number: Int
         package let running: Int
     }
 
     /// The cause for which a host is no longer requested.
     package enum GiveUpCause: Hashable, Sendable {
-        /// It asked for a pause until then, longer than the run waits.
-        case coolingDown(until: Instant)
+        /// It requested a pause until then, longer than the run waits.
+        case coolingDown(until: Moment)
         /// This number of connections in a row failed, including the probes, the last one for this
         /// reason.
         case unreachable(FailureReason, failures: Int)

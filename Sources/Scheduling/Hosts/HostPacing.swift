@@ -10,7 +10,7 @@ package import PrefetchModel
 ///   interval is the minimum time between two starts.
 /// - Quota: when the host's rate-limit fields say that no request is left, nothing starts until
 ///   their reset.
-/// - Cool-down: nothing starts before the time that the host has asked for.
+/// - Cool-down: nothing starts before the time that the host has named.
 /// - Circuit breaker: opens after ``failuresToOpen`` failed connections in a row, and when a lower
 ///   pace does not end refusals. Nothing is requested for a pause that doubles; then one
 ///   transfer is the probe. When a probe fails after the caller's patience has ended, the host is
@@ -41,36 +41,29 @@ package struct HostPacing: Sendable {
     var isHalfOpen: Bool { breaker.startsAtOpening != nil }
     var coolingUntil: Moment?
     var hasResponded = false
-    /// Whether its last good answer came over a connection that carries several transfers.
+    /// Whether its last good response used a connection that carries several transfers.
     private var isShared = false
 
     package var concurrency: Int { adaptive.limit }
     package var requestsPerSecond: Double? { rate.limit }
 
     /// The limit of the pace; nil while it is not known, because something else limits the run.
-    package func limit(_ rules: Rules) -> HostPace.Limit? {
+    package func limit(_ rules: PaceRules) -> HostPace.Limit? {
         if rate.limit != nil || adaptive.refusedLimit != nil { return .refusals }
         if concurrency >= maximum(rules) || starts.next != nil { return .settings }
         return adaptive.isLimitedByLatency ? .latency : nil
     }
 
     /// The limit of transfers that the user or the default sets.
-    private func maximum(_ rules: Rules) -> Int {
+    private func maximum(_ rules: PaceRules) -> Int {
         isShared ? rules.sharedConcurrency : rules.concurrency
     }
 
-    package var giveUpCause: GiveUpCause? {
-        switch breaker.storedGiveUpCause {
-        case nil: nil
-        case .coolingDown(let until): .coolingDown(until: until.instant)
-        case .unreachable(let reason, let failures): .unreachable(reason, failures: failures)
-        case .overloaded(let answers): .overloaded(answers: answers)
-        }
-    }
+    package var giveUpCause: GiveUpCause? { breaker.giveUpCause }
 
-    var isGivenUp: Bool { breaker.storedGiveUpCause != nil }
+    var isGivenUp: Bool { breaker.giveUpCause != nil }
 
-    package init(_ rules: Rules) {
+    package init(_ rules: PaceRules) {
         adaptive = AdaptiveConcurrency(
             limit: rules.firstConcurrency, ramps: rules.firstConcurrency < rules.concurrency)
     }
@@ -79,7 +72,7 @@ package struct HostPacing: Sendable {
     ///
     /// A host that was unreachable gets one probe, and is given up when that fails: the earlier run
     /// was patient already.
-    package init(_ rules: Rules, remembered: Memory, now: Instant) {
+    package init(_ rules: PaceRules, remembered: Memory, now: Instant) {
         self.init(rules)
         if let concurrency = remembered.concurrency {
             adaptive = AdaptiveConcurrency(
@@ -99,11 +92,11 @@ package struct HostPacing: Sendable {
         }
     }
 
-    /// Returns the knowledge for the next run; nil when there is none.
-    package func memory(_ rules: Rules, at now: Instant) -> Memory? {
+    /// Returns the knowledge for the next run, if any.
+    package func memory(_ rules: PaceRules, at now: Instant) -> Memory? {
         guard !hasDefaultCounts(rules) || coolingUntil != nil else { return nil }
         var until = coolingUntil?.instant
-        if case .coolingDown(let time)? = breaker.storedGiveUpCause { until = time.instant }
+        if case .coolingDown(let time)? = breaker.giveUpCause { until = time.instant }
         if let time = until, time <= now { until = nil }
         // The open breaker of an absent host that was not given up says little.
         let isOften = isGivenUp || breaker.failuresInARow >= HostPacing.failuresToOpen - 1
@@ -118,12 +111,11 @@ package struct HostPacing: Sendable {
             concurrency: concurrency, interval: rate.remembered.map { .seconds(1 / $0) },
             latency: rules.isAdaptive ? adaptive.bestLatency.map { .seconds($0) } : nil,
             limit: rules.isAdaptive ? limit(rules) : nil,
-            failuresInARow: isUnreachable ? max(1, breaker.failuresInARow) : 0,
-            coolingUntil: until)
+            failuresInARow: isUnreachable ? max(1, breaker.failuresInARow) : 0, coolingUntil: until)
     }
 
     /// The limit of transfers that the next run starts with; nil for that of a new host.
-    private func knownConcurrency(_ rules: Rules) -> Int? {
+    private func knownConcurrency(_ rules: PaceRules) -> Int? {
         let isKnown =
             rules.isAdaptive
             ? concurrency != rules.firstConcurrency
@@ -145,18 +137,20 @@ package struct HostPacing: Sendable {
     }
 
     /// Whether it is equal to a host that was never requested.
-    package func isPristine(_ rules: Rules, at now: Instant) -> Bool {
+    package func isPristine(_ rules: PaceRules, at now: Instant) -> Bool {
         hasDefaultCounts(rules) && (wakeTime.map { $0 <= now } ?? true)
     }
 
     /// Whether everything except the times has its initial value.
-    private func hasDefaultCounts(_ rules: Rules) -> Bool {
+    private func hasDefaultCounts(_ rules: PaceRules) -> Bool {
         concurrency == rules.firstConcurrency && adaptive.bestLatency == nil && rate.limit == nil
             && breaker.failuresInARow == 0 && overloadsInARow == 0 && !isHalfOpen && !isGivenUp
     }
 
     /// Notes a start; `running` transfers ran before it.
-    package mutating func started(at now: Instant, running: Int = 0, _ rules: Rules) -> Start {
+    package mutating func started(at now: Instant, running: Int = 0, _ rules: PaceRules)
+        -> NumberedStart
+    {
         let time = Moment(now)
         let former = starts.next
         starts.note(at: time)
@@ -169,10 +163,10 @@ package struct HostPacing: Sendable {
             next = max(next ?? due, min(due, time) + interval)
         }
         starts.next = next
-        return Start(number: starts.count, running: running + 1)
+        return NumberedStart(number: starts.count, running: running + 1)
     }
 
-    package mutating func withdrew(_ start: Start) {
+    package mutating func withdrew(_ start: NumberedStart) {
         // A later start has set the time again.
         if start.number == starts.count { starts.next = starts.formerNext }
         quota?.starts += 1
@@ -183,8 +177,8 @@ package struct HostPacing: Sendable {
     /// - Returns: the cause of a refusal.
     @discardableResult
     package mutating func finished(
-        _ signal: Signal, _ observation: Observation = Observation(), start: Start,
-        running: Int = 0, at now: Instant, _ rules: Rules
+        _ signal: Signal, _ observation: Observation = Observation(), start: NumberedStart,
+        running: Int = 0, at now: Instant, _ rules: PaceRules
     ) -> RefusalCause {
         let number = start.number
         switch signal {
@@ -235,7 +229,8 @@ package struct HostPacing: Sendable {
     }
 
     private mutating func answered(
-        _ observation: Observation, _ start: Start, running: Int, at now: Instant, _ rules: Rules
+        _ observation: Observation, _ start: NumberedStart, running: Int, at now: Instant,
+        _ rules: PaceRules
     ) {
         guard rules.isAdaptive else { return adaptive.raise(to: rules.concurrency) }
         refusals.noteAnswer()
@@ -249,9 +244,7 @@ package struct HostPacing: Sendable {
         if let quota = observation.quota { obey(quota, running: running, at: now, rules) }
     }
 
-    private mutating func obey(
-        _ given: Quota, running: Int, at now: Instant, _ rules: Rules
-    ) {
+    private mutating func obey(_ given: Quota, running: Int, at now: Instant, _ rules: PaceRules) {
         // Misconfigured hosts always send zero, or times of years.
         guard given.remaining > 0 || quota != nil, given.reset <= rules.longestCoolDown else {
             quota = nil
@@ -260,27 +253,26 @@ package struct HostPacing: Sendable {
         let known = quota?.whole ?? 0
         quota = RemainingQuota(
             // The host may not have counted the requests under way.
-            starts: max(0, given.remaining - running),
-            whole: max(known, given.remaining),
+            starts: max(0, given.remaining - running), whole: max(known, given.remaining),
             until: Moment(now + given.reset))
     }
 
     /// Gives up a host to which no connection could be made: every try takes seconds.
     private mutating func giveUpIfSilent(
-        _ reason: FailureReason, at now: Instant, _ rules: Rules
+        _ reason: FailureReason, at now: Instant, _ rules: PaceRules
     ) {
         guard rules.isAdaptive, !hasResponded, !isGivenUp, rules.patience > .zero,
             reason == .connect || reason == .dns || reason == .tls,
             let first = starts.first, Moment(now) >= first + HostPacing.silentTime
         else { return }
-        breaker.storedGiveUpCause = .unreachable(
+        breaker.giveUpCause = .unreachable(
             reason, failures: min(breaker.failuresInARow, max(1, starts.count)))
     }
 
     /// A host with `mostProbes` is given up after these.
     private mutating func fail(
         _ reason: FailureReason, start: Int, at now: Instant, failuresToOpen: Int,
-        mostProbes: Int = .max, _ rules: Rules
+        mostProbes: Int = .max, _ rules: PaceRules
     ) {
         if breaker.failuresInARow == 0, overloadsInARow == 0 { breaker.failingSince = Moment(now) }
         breaker.failuresInARow += 1
@@ -292,7 +284,7 @@ package struct HostPacing: Sendable {
         )
     }
 
-    private mutating func connected(_ rules: Rules) {
+    private mutating func connected(_ rules: PaceRules) {
         hasResponded = true
         if isHalfOpen, !rules.isAdaptive || breaker.failuresInARow > 0 {
             adaptive.restart(ramps: rules.isAdaptive)
@@ -300,15 +292,15 @@ package struct HostPacing: Sendable {
         breaker.startsAtOpening = nil
         breaker.failuresInARow = 0
         breaker.failedProbes = 0
-        switch breaker.storedGiveUpCause {
+        switch breaker.giveUpCause {
         // A transfer that was still running has succeeded.
-        case .unreachable, .overloaded: breaker.storedGiveUpCause = nil
-        // The host asked for the pause before that response.
+        case .unreachable, .overloaded: breaker.giveUpCause = nil
+        // The host requested the pause before that response.
         case .coolingDown, nil: break
         }
     }
 
-    private mutating func slowDown(start: Int, at now: Instant, _ rules: Rules) {
+    private mutating func slowDown(start: Int, at now: Instant, _ rules: PaceRules) {
         overloadsInARow += 1
         let wasOne = concurrency == 1
         adaptive.halve(start: start, of: starts.count)
@@ -322,7 +314,7 @@ package struct HostPacing: Sendable {
     /// Counts towards opening a closed breaker, or as a probe of an open one.
     mutating func refused(
         start: Int, at now: Instant, isOften: Bool, mostProbes: Int = .max,
-        _ cause: HostBreaker.StoredCause, _ rules: Rules
+        _ cause: GiveUpCause, _ rules: PaceRules
     ) {
         if let startsAtOpening = breaker.startsAtOpening {
             // Transfers started before the breaker opened are not probes.
@@ -333,24 +325,24 @@ package struct HostPacing: Sendable {
         }
         breaker.startsAtOpening = starts.count
         let end = (breaker.failingSince ?? Moment(now)) + rules.patience
-        // Probes that were answered with an overload do not count.
+        // Probes that met an overload do not count.
         if Moment(now) >= end
             || breaker.failedProbes >= mostProbes && breaker.failuresInARow > mostProbes
         {
-            if !isGivenUp { breaker.storedGiveUpCause = cause }
+            if !isGivenUp { breaker.giveUpCause = cause }
         } else {
             // The last probe starts when the patience ends.
             let pause = rules.backoff.limit(retry: breaker.failedProbes + 1)
-            // Some servers take seconds to restart, as networks do to come up.
+            // Some servers take seconds to restart, as some networks do.
             let time = min(end, Moment(now) + (mostProbes < .max ? pause * 3 : pause))
             coolingUntil = max(coolingUntil ?? time, time)
         }
     }
 
-    private mutating func coolDown(until instant: Instant, _ now: Instant, _ rules: Rules) {
+    private mutating func coolDown(until instant: Instant, _ now: Instant, _ rules: PaceRules) {
         let time = Moment(instant)
         if instant - now > rules.longestCoolDown {
-            breaker.storedGiveUpCause = .coolingDown(until: time)
+            breaker.giveUpCause = .coolingDown(until: time)
         } else {
             coolingUntil = max(coolingUntil ?? time, time)
         }

@@ -11,7 +11,7 @@ package struct JobLimit: Sendable {
         isAdaptive = false
     }
 
-    /// A limit that grows while the latency of the answers does not.
+    /// A limit that grows while the latency of the responses does not.
     package init(first: Int, maximum: Int) {
         concurrency = AdaptiveConcurrency(limit: min(first, maximum), ramps: true)
         self.maximum = maximum
@@ -21,12 +21,12 @@ package struct JobLimit: Sendable {
     package var limit: Int { concurrency.limit }
 
     /// Notes a start beside `running` transfers.
-    package mutating func started(running: Int) -> HostPacing.Start {
+    package mutating func started(running: Int) -> HostPacing.NumberedStart {
         starts += 1
-        return HostPacing.Start(number: starts, running: running + 1)
+        return HostPacing.NumberedStart(number: starts, running: running + 1)
     }
 
-    package mutating func answered(after latency: Duration, _ start: HostPacing.Start) {
+    package mutating func answered(after latency: Duration, _ start: HostPacing.NumberedStart) {
         guard isAdaptive else { return }
         concurrency.answered(
             after: latency, start: start.number, running: start.running, of: starts,

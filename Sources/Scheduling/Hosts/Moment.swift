@@ -3,12 +3,12 @@ import PrefetchModel
 /// An instant in stored form. Its layout is known to the compiler, unlike that of
 /// `ContinuousClock.Instant`, so that copying a struct with instants needs no calls into the
 /// runtime.
-struct Moment: Hashable, Comparable, Sendable {
+package struct Moment: Hashable, Comparable, Sendable {
     private let sinceStart: Duration
 
     private static let start = ContinuousClock.now
 
-    init(_ instant: ContinuousClock.Instant) {
+    package init(_ instant: ContinuousClock.Instant) {
         sinceStart = Moment.start.duration(to: instant)
     }
 
@@ -16,13 +16,15 @@ struct Moment: Hashable, Comparable, Sendable {
         self.sinceStart = sinceStart
     }
 
-    var instant: ContinuousClock.Instant { Moment.start + sinceStart }
+    package var instant: ContinuousClock.Instant { Moment.start + sinceStart }
 
     static func + (moment: Moment, duration: Duration) -> Moment {
         Moment(sinceStart: moment.sinceStart + duration)
     }
 
-    static func < (left: Moment, right: Moment) -> Bool { left.sinceStart < right.sinceStart }
+    package static func < (left: Moment, right: Moment) -> Bool {
+        left.sinceStart < right.sinceStart
+    }
 }
 
 extension Moment {
@@ -39,9 +41,7 @@ extension Moment {
     init(nanoseconds: Int64) {
         self.init(sinceStart: .nanoseconds(nanoseconds))
     }
-}
 
-extension Moment {
     /// Negative before `other`.
     func seconds(since other: Moment) -> Double {
         (sinceStart - other.sinceStart).secondsValue

@@ -20,7 +20,7 @@ struct PackedPacing: Sendable {
     let name: PoolIndex
     private let overloadsInARow: UInt16
     private let answersInRound: UInt16
-    private let flags: Flags
+    private let flags: PacingFlags
     private let breaker: PackedBreaker
 
     /// A ``HostBreaker`` without its times.
@@ -36,7 +36,7 @@ struct PackedPacing: Sendable {
         init(_ breaker: HostBreaker) {
             failuresInARow = UInt16(clamping: breaker.failuresInARow)
             failedProbes = UInt8(clamping: breaker.failedProbes)
-            switch breaker.storedGiveUpCause {
+            switch breaker.giveUpCause {
             case nil: break
             case .coolingDown: kind = .coolingDown
             case .unreachable(let reason, let failures):
@@ -52,7 +52,7 @@ struct PackedPacing: Sendable {
         func unpack(into breaker: inout HostBreaker, coolingUntil time: Moment?) {
             breaker.failuresInARow = Int(failuresInARow)
             breaker.failedProbes = Int(failedProbes)
-            breaker.storedGiveUpCause =
+            breaker.giveUpCause =
                 switch kind {
                 case .none: nil
                 case .coolingDown: time.map { .coolingDown(until: $0) }
@@ -63,12 +63,12 @@ struct PackedPacing: Sendable {
         }
     }
 
-    private struct Flags: OptionSet {
+    private struct PacingFlags: OptionSet {
         let rawValue: UInt8
-        static let isHalfOpen = Flags(rawValue: 1)
-        static let isRemembered = Flags(rawValue: 2)
-        static let isUntouched = Flags(rawValue: 4)
-        static let hasResponded = Flags(rawValue: 8)
+        static let isHalfOpen = PacingFlags(rawValue: 1)
+        static let isRemembered = PacingFlags(rawValue: 2)
+        static let isUntouched = PacingFlags(rawValue: 4)
+        static let hasResponded = PacingFlags(rawValue: 8)
     }
 
     var isRemembered: Bool { flags.contains(.isRemembered) }
@@ -87,9 +87,7 @@ struct PackedPacing: Sendable {
 }
 
 extension PackedPacing {
-    init(
-        _ pacing: HostPacing, _ rules: HostPacing.Rules, name: PoolIndex, isRemembered: Bool
-    ) {
+    init(_ pacing: HostPacing, _ rules: HostPacing.PaceRules, name: PoolIndex, isRemembered: Bool) {
         failingSince = PackedPacing.nanoseconds(pacing.breaker.failingSince)
         var coolingUntil = pacing.coolingUntil
         if let end = pacing.quota?.pauseEnd { coolingUntil = max(coolingUntil ?? end, end) }
@@ -104,9 +102,9 @@ extension PackedPacing {
         answersInRound = UInt16(clamping: pacing.adaptive.answersInRound)
         breaker = PackedBreaker(pacing.breaker)
         // It holds to the end of the run, so earlier cool-downs do not matter.
-        if case .coolingDown(let until) = pacing.breaker.storedGiveUpCause { coolingUntil = until }
+        if case .coolingDown(let until) = pacing.breaker.giveUpCause { coolingUntil = until }
         self.coolingUntil = PackedPacing.nanoseconds(coolingUntil)
-        var flags: Flags = []
+        var flags: PacingFlags = []
         if pacing.isHalfOpen { flags.insert(.isHalfOpen) }
         if isRemembered { flags.insert(.isRemembered) }
         if pacing.hasResponded { flags.insert(.hasResponded) }
@@ -126,7 +124,7 @@ extension PackedPacing {
         flags = [.isRemembered, .isUntouched]
     }
 
-    func unpacked(_ rules: HostPacing.Rules, at now: Instant) -> HostPacing {
+    func unpacked(_ rules: HostPacing.PaceRules, at now: Instant) -> HostPacing {
         let memory = HostPacing.Memory(
             concurrency: concurrency == 0 ? nil : Int(concurrency),
             interval: rate > 0 ? .seconds(1 / Double(rate)) : nil,

@@ -4,7 +4,7 @@ struct RefusalSeries: Sendable {
     /// before the first refusal.
     var last: (starts: Int, time: Moment)?
     var answers = 0
-    /// Whether a good answer has followed the last refusal, repeated ones included.
+    /// Whether a good response has followed the last refusal, repeated ones included.
     var hasAnswered = false
     /// Whether the host refuses requests whatever the pace.
     var areUnavoidable = false
@@ -19,11 +19,11 @@ struct RefusalSeries: Sendable {
     static let entriesToClose = 3
     /// Unavoidable refusals in a row that may be due to the pace again.
     static let refusalsForPace = 5
-    /// The good answers, and the time without a refusal, that end a series.
+    /// The good responses, and the time without a refusal, that end a series.
     private static let answersAfterSeries = 8
     private static let timeAfterSeries = Duration.seconds(4)
-    /// A series with this many good answers and responses that goes on at this share of its fastest
-    /// pace has another cause than the pace.
+    /// A series with this many good responses and refusals that continues at this share of its
+    /// fastest pace has another cause than the pace.
     private static let answersInVain = 5
     private static let responsesInVain = 14
     private static let shareInVain = 1.0 / 3

@@ -2,28 +2,28 @@ import PrefetchModel
 
 /// The limit of requests a second, for a host that has refused some for their pace.
 ///
-/// A value without clock. It starts at four fifths of the rate at which the host answered well
+/// A value without clock. It starts at four fifths of the rate at which the host responded well
 /// over the last seconds. From there it grows by a twentieth of that rate a second, and more slowly
 /// close to it, because the host is known to refuse about there. Beyond it the rate was
 /// underestimated, and the limit grows by a fifth a second. The next refusal starts again, and
-/// several in a row without any good answer halve the limit.
+/// several in a row without any good response halve the limit.
 struct RequestRate: Sendable {
     /// Requests a second; nil for no limit.
     private(set) var limit: Double?
-    /// The rate that was answered well when the host last refused.
+    /// The rate of good responses when the host last refused.
     private(set) var refused = 0.0
     private var grownAt: Moment?
     private var answersSinceRefusal = 0
     private var recent = Window()
 
-    /// Good answers of the last seconds, in two parts, so that old ones are forgotten.
+    /// Good responses of the last seconds, in two parts, so that old ones are forgotten.
     private struct Window {
         private var start: Moment?
         private var count = 0
         private var former = 0
         private var formerSeconds = 0.0
 
-        /// A part has at least a second and ten answers, or half a minute.
+        /// A part has at least a second and ten responses, or half a minute.
         private static let leastSeconds = 1.0
         private static let fewAnswers = 10
         private static let mostSeconds = 30.0
@@ -117,7 +117,7 @@ struct RequestRate: Sendable {
             self.limit = max(limit / 2, RequestRate.least)
             if refused > 0 { refused = max(min(refused, rate), limit) }
         } else {
-            // Before any answer nothing is known.
+            // Before any response nothing is known.
             refused = rate
             let start = RequestRate.startShare * (rate > 0 ? rate : 1)
             limit = max(min(limit ?? .infinity, start), RequestRate.least)

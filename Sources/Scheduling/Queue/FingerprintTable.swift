@@ -2,12 +2,12 @@
 ///
 /// A value keeps its number until it is removed. Slots take 5 to 11 bytes for each value.
 struct FingerprintTable<Value: Sendable>: Sendable {
-    private struct Item: Sendable {
+    private struct FingerprintedValue: Sendable {
         let fingerprint: UInt64
         var value: Value
     }
 
-    private var items = Pool<Item>()
+    private var items = Pool<FingerprintedValue>()
     /// Numbers plus one; 0 in an empty slot.
     private var slots = [UInt32](repeating: 0, count: 16)
 
@@ -34,7 +34,7 @@ struct FingerprintTable<Value: Sendable>: Sendable {
             grow()
             slot = self.slot(of: fingerprint)
         }
-        let number = items.insert(Item(fingerprint: fingerprint, value: value()))
+        let number = items.insert(FingerprintedValue(fingerprint: fingerprint, value: value()))
         slots[slot] = UInt32(number) + 1
         return number
     }
@@ -92,5 +92,19 @@ extension FingerprintTable {
 
     mutating func set(_ fingerprint: UInt64, to value: Value) {
         self[insert(fingerprint, value)] = value
+    }
+}
+
+/// A 64-bit hash that stands for the name of a host, since a list may have a million hosts.
+///
+/// The hash has a secret of the process, so no list can make two hosts collide on purpose. Among a
+/// million hosts the chance of any collision is 1 in 30 million; the two would share their limits.
+struct HostFingerprint: Hashable, Sendable {
+    let bits: UInt64
+
+    init(_ name: String) {
+        var hasher = Hasher()
+        hasher.combine(name)
+        bits = UInt64(truncatingIfNeeded: hasher.finalize())
     }
 }

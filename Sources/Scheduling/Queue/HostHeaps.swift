@@ -25,21 +25,18 @@ struct HostHeaps: Sendable {
     }
 
     mutating func move(_ host: Int, to place: Place) {
-        if case .ready(let rank) = place { ready.set(host, to: rank) } else { ready.remove(host) }
-        if case .pausing(let time) = place {
-            pausing.set(host, to: time)
-        } else {
-            pausing.remove(host)
+        var (first, removed, given): (HostStore.Rank?, HostStore.Rank?, HostStore.Rank?)
+        var time: Scheduler.Instant?
+        switch place {
+        case .none: break
+        case .ready(let rank): first = rank
+        case .pausing(let until): time = until
+        case .givenUp(let rank): given = rank
+        case .emptied(let rank): removed = rank
         }
-        if case .givenUp(let rank) = place {
-            givenUp.set(host, to: rank)
-        } else {
-            givenUp.remove(host)
-        }
-        if case .emptied(let rank) = place {
-            emptied.set(host, to: rank)
-        } else {
-            emptied.remove(host)
-        }
+        ready.set(host, to: first)
+        pausing.set(host, to: time)
+        givenUp.set(host, to: given)
+        emptied.set(host, to: removed)
     }
 }

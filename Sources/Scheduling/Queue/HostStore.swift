@@ -7,7 +7,7 @@ import PrefetchModel
 /// entries in memory are packed: about 90 bytes with spilled entries, and 50 more after a failure.
 /// A host without any knowledge is removed, and its number is reused.
 struct HostStore: Sendable {
-    struct Waiting: Sendable {
+    struct WaitingEntry: Sendable {
         let entry: Int
         let position: Int
     }
@@ -15,7 +15,7 @@ struct HostStore: Sendable {
     /// The waiting entries of one host and one level, the next to start first.
     struct Queue: Sendable {
         let level: Int
-        var memory: Deque<Waiting> = []
+        var memory: Deque<WaitingEntry> = []
         /// The far end, which starts after the entries in memory.
         var spilled = SpillLink.end
         var lastSpilled: SpillPlace?
@@ -27,7 +27,7 @@ struct HostStore: Sendable {
         }
     }
 
-    struct Host: Sendable {
+    struct ActiveHost: Sendable {
         /// Ascending by level, never empty ones; few, since few priorities are in use.
         var queues: [Queue] = []
         var running = 0
@@ -82,16 +82,15 @@ struct HostStore: Sendable {
         var pacing = PoolIndex.none
     }
 
-    private let commonRules: HostPacing.Rules
-    private let rulesByHost: HostTable<HostPacing.Rules>
-    /// The number of runs that share the limits of a host.
+    private let commonRules: HostPacing.PaceRules
+    private let rulesByHost: HostTable<HostPacing.PaceRules>
     private let parts: HostTable<Int>
     /// The positions in ``rulesByHost``, by the numbers of the hosts that it has.
     private var ownRules: [Int: Int] = [:]
     /// The numbers of hosts with shared limits, and of the runs that share them.
     private var ownParts: [Int: Int] = [:]
     private var table = FingerprintTable<References>()
-    private var active = Pool<Host>()
+    private var active = Pool<ActiveHost>()
     /// The number of ``active`` hosts above which idle ones are packed.
     private let maximumActive: Int
     private var packedQueues = Pool<PackedQueue>()
@@ -99,7 +98,7 @@ struct HostStore: Sendable {
     private var names = NameStore()
 
     init(
-        rules: HostPacing.Rules, byHost: HostTable<HostPacing.Rules>,
+        rules: HostPacing.PaceRules, byHost: HostTable<HostPacing.PaceRules>,
         parts: HostTable<Int> = HostTable(), maximumActive: Int
     ) {
         commonRules = rules
@@ -113,7 +112,7 @@ struct HostStore: Sendable {
     var numbers: some Sequence<Int> { table.numbers }
 
     /// An active host, by its index from ``activate(_:at:)``.
-    subscript(host: Int) -> Host {
+    subscript(host: Int) -> ActiveHost {
         _read { yield active[host] }
         _modify { yield &active[host] }
     }
@@ -131,14 +130,14 @@ struct HostStore: Sendable {
         return number
     }
 
-    func rules(of number: Int) -> HostPacing.Rules {
+    func rules(of number: Int) -> HostPacing.PaceRules {
         let whole =
             ownRules.isEmpty
             ? commonRules : ownRules[number].map { rulesByHost[$0] } ?? commonRules
         return ownParts.isEmpty ? whole : whole.divided(by: ownParts[number] ?? 1)
     }
 
-    private func rules(of name: String) -> HostPacing.Rules {
+    private func rules(of name: String) -> HostPacing.PaceRules {
         (rulesByHost[hostIn: name] ?? commonRules).divided(by: parts[hostIn: name] ?? 1)
     }
 
@@ -150,12 +149,12 @@ struct HostStore: Sendable {
     }
 
     /// Returns the pacing of a host, that of a new one if nothing is known.
-    func pacing(of name: String) -> (pacing: HostPacing, rules: HostPacing.Rules) {
+    func pacing(of name: String) -> (pacing: HostPacing, rules: HostPacing.PaceRules) {
         let rules = rules(of: name)
         return (pacing(of: name, rules), rules)
     }
 
-    private func pacing(of name: String, _ rules: HostPacing.Rules) -> HostPacing {
+    private func pacing(of name: String, _ rules: HostPacing.PaceRules) -> HostPacing {
         guard let number = table.number(of: HostFingerprint(name).bits) else {
             return HostPacing(rules)
         }
@@ -182,7 +181,7 @@ struct HostStore: Sendable {
     mutating func activate(_ number: Int, at now: ContinuousClock.Instant) -> Int {
         if let host = table[number].active.index { return host }
         let rules = rules(of: number)
-        var host = Host(pacing: HostPacing(rules))
+        var host = ActiveHost(pacing: HostPacing(rules))
         if let index = table[number].pacing.index {
             let packed = packedPacings[index]
             host.pacing = packed.unpacked(rules, at: now)
@@ -216,7 +215,7 @@ struct HostStore: Sendable {
         guard isForgotten || active.count > maximumActive else { return }
         let host = active[index]
         active.remove(index)
-        active[index] = Host(pacing: HostPacing(rules))
+        active[index] = ActiveHost(pacing: HostPacing(rules))
         guard !isForgotten else {
             ownRules[number] = nil
             return table.remove(number)
@@ -235,20 +234,14 @@ struct HostStore: Sendable {
                 packedQueues.insert(
                     PackedQueue(
                         first: Rank(level: queue.level, position: position), place: place,
-                        last: last,
-                        count: UInt32(clamping: queue.spilledCount),
+                        last: last, count: UInt32(clamping: queue.spilledCount),
                         next: table[number].queue)))
         }
     }
 
-    /// Calls `body` with the knowledge about each host for the next run: nil when the next run can
-    /// forget the host.
-    ///
-    /// Omits hosts beyond some hundreds of thousands, since every run reads that table.
-    func forEachMemory<Failure: Error>(
-        at now: ContinuousClock.Instant,
-        _ body: (_ host: String, HostPacing.Memory?) throws(Failure) -> Void
-    ) throws(Failure) {
+    func forEachMemory(
+        at now: ContinuousClock.Instant, _ body: (String, HostPacing.Memory?) throws -> Void
+    ) rethrows {
         for number in table.numbers {
             let rules = rules(of: number)
             let pacing: HostPacing

@@ -19,7 +19,9 @@ struct IndexedHeap<Key: Comparable & Sendable>: Sendable {
 
     func contains(_ host: Int) -> Bool { host < places.count && places[host] >= 0 }
 
-    mutating func set(_ host: Int, to key: Key) {
+    /// Sets a host's key; nil removes the host.
+    mutating func set(_ host: Int, to key: Key?) {
+        guard let key else { return remove(host) }
         while places.count <= host { places.append(-1) }
         let place = Int(places[host])
         guard place >= 0 else {
@@ -34,7 +36,7 @@ struct IndexedHeap<Key: Comparable & Sendable>: Sendable {
         if key < old { siftUp(place) } else { siftDown(place) }
     }
 
-    mutating func remove(_ host: Int) {
+    private mutating func remove(_ host: Int) {
         guard contains(host) else { return }
         let place = Int(places[host])
         places[host] = -1

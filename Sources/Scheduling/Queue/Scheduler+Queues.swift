@@ -26,11 +26,9 @@ extension Scheduler {
         return place
     }
 
-    mutating func append(
-        _ entry: Int, to queue: Int, of host: Int, at position: Int
-    ) throws {
+    mutating func append(_ entry: Int, to queue: Int, of host: Int, at position: Int) throws {
         let isFirstTurn = Scheduler.isFirstTurn(level: hosts[host].queues[queue].level)
-        let waiting = HostStore.Waiting(entry: entry, position: position)
+        let waiting = HostStore.WaitingEntry(entry: entry, position: position)
         if hosts[host].queues[queue].spilled.place == nil,
             storage.hasRoom(
                 beside: isFirstTurn ? countInMemory : returnedInMemory, isReturning: !isFirstTurn)
@@ -43,9 +41,7 @@ extension Scheduler {
     }
 
     /// Spills an entry behind the spilled ones of its queue; on failure, it waits in memory.
-    mutating func spillLast(
-        _ waiting: HostStore.Waiting, to queue: Int, of host: Int
-    ) throws {
+    mutating func spillLast(_ waiting: HostStore.WaitingEntry, to queue: Int, of host: Int) throws {
         do {
             let last = hosts[host].queues[queue].lastSpilled
             let link = try storage.spill(
@@ -67,7 +63,7 @@ extension Scheduler {
 
     /// Adds to the near end (LIFO); the entries in memory are the far end.
     mutating func prepend(_ entry: Int, to queue: Int, of host: Int) throws {
-        let waiting = HostStore.Waiting(entry: entry, position: -pushes)
+        let waiting = HostStore.WaitingEntry(entry: entry, position: -pushes)
         do {
             if !storage.hasRoom(beside: countInMemory, isReturning: false) {
                 while try spillLastInMemory(of: queue, of: host) {}
@@ -87,7 +83,7 @@ extension Scheduler {
     /// the entry.
     mutating func keepInMemory(_ entry: Int, of queue: Int, of host: Int) {
         hosts[host].queues[queue].memory.prepend(
-            HostStore.Waiting(entry: entry, position: -pushes))
+            HostStore.WaitingEntry(entry: entry, position: -pushes))
         countInMemory += 1
     }
 
@@ -107,7 +103,7 @@ extension Scheduler {
 
     /// Spills an entry in front of the spilled ones of its queue.
     private mutating func spillFirst(
-        _ waiting: HostStore.Waiting, to queue: Int, of host: Int
+        _ waiting: HostStore.WaitingEntry, to queue: Int, of host: Int
     ) throws {
         let link = try storage.spill(
             waiting.entry, position: waiting.position, next: hosts[host].queues[queue].spilled,

@@ -25,7 +25,7 @@ extension Scheduler {
     ///
     /// - Throws: errors of the storage. The entry then waits in memory.
     mutating func insertAtRandom(_ entry: Int, to queue: Int, of host: Int) throws {
-        let waiting = HostStore.Waiting(entry: entry, position: draw.position())
+        let waiting = HostStore.WaitingEntry(entry: entry, position: draw.position())
         while waiting.position < draw.limit, !hasRoom, draw.limit > 1 {
             draw.halveLimit()
             do {

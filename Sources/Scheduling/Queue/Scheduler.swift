@@ -4,7 +4,7 @@ package import PrefetchModel
 
 /// Decides which waiting entry starts next: by priority, order and the readiness of its host.
 ///
-/// A value type without clock or I/O; entries are identifiers whose contents lie elsewhere. Every
+/// A value type without clock or I/O; entries are identifiers, with their contents elsewhere. Every
 /// host keeps its own queues, one for each priority and placement. One heap holds the ready hosts,
 /// ordered by the entry that each would start: an entry waits, and the host is below its limit and
 /// not cooling. Another heap holds the hosts that wait for a time. A start or a push costs
@@ -39,7 +39,7 @@ package struct Scheduler {
     package struct Start: Sendable {
         package let entry: Int
         /// The use to end with ``finished(_:of:_:at:)`` when the entry no longer needs its host.
-        package let host: HostUse
+        package let host: HostTurn
         package let isAlone: Bool
         package let place: Place
     }
@@ -55,9 +55,9 @@ package struct Scheduler {
         }
     }
 
-    package struct HostUse: Hashable, Sendable {
+    package struct HostTurn: Hashable, Sendable {
         fileprivate let host: Int
-        fileprivate let start: HostPacing.Start
+        fileprivate let start: HostPacing.NumberedStart
 
         package func isOf(_ load: HostLoad) -> Bool { host == load.host }
     }
@@ -110,11 +110,11 @@ package struct Scheduler {
     package var hostCount: Int { hosts.count }
     package var activeHostCount: Int { hosts.activeCount }
 
-    /// Takes the rules for all hosts, those for hosts with their own, and the number of runs that
+    /// Takes the rules for all hosts, the rules of single hosts, and the number of runs that
     /// share the limits of some.
     package init(
-        order: StartOrder, rules: HostPacing.Rules,
-        rulesByHost: HostTable<HostPacing.Rules> = HostTable(),
+        order: StartOrder, rules: HostPacing.PaceRules,
+        rulesByHost: HostTable<HostPacing.PaceRules> = HostTable(),
         parts: HostTable<Int> = HostTable(), storage: any QueueSpilling,
         maximumActiveHosts: Int = 4096
     ) {
@@ -188,7 +188,7 @@ package struct Scheduler {
             hosts[host].running == 1 && hosts[host].sleeping == 0 && hosts[host].queues.isEmpty
         update(number, at: now)
         return Start(
-            entry: entry, host: HostUse(host: number, start: start), isAlone: isAlone,
+            entry: entry, host: HostTurn(host: number, start: start), isAlone: isAlone,
             place: Place(rank: rank))
     }
 
@@ -204,7 +204,7 @@ package struct Scheduler {
             hosts[host].queues[queue].memory.firstIndex { $0.position > position }
             ?? hosts[host].queues[queue].memory.endIndex
         hosts[host].queues[queue].memory.insert(
-            HostStore.Waiting(entry: start.entry, position: position), at: place)
+            HostStore.WaitingEntry(entry: start.entry, position: position), at: place)
         count += 1
         countWaiting(start.place.isFirstTurn, 1)
         update(number, at: now)
@@ -235,8 +235,8 @@ package struct Scheduler {
     package var hasGivenUp: Bool { !heaps.givenUp.isEmpty }
 
     /// Returns the entries in memory that start next at the host of a start, unless better ones
-    /// arrive: those at the given places of its first queue, 0 for the next one.
-    package func upcoming(at use: HostUse, _ places: Range<Int>) -> [Int] {
+    /// arrive: the entries at these places of its first queue, 0 for the next one.
+    package func upcoming(at use: HostTurn, _ places: Range<Int>) -> [Int] {
         guard let host = hosts.activePlace(of: use.host), let queue = hosts[host].queues.first
         else { return [] }
         return queue.memory.dropFirst(places.lowerBound).prefix(places.count).map(\.entry)
@@ -274,7 +274,7 @@ package struct Scheduler {
     }
 
     /// Notes that a started entry has sent no request to its host.
-    package mutating func withdrew(_ use: HostUse, at now: Instant) {
+    package mutating func withdrew(_ use: HostTurn, at now: Instant) {
         let host = hosts.activate(use.host, at: now)
         hosts[host].running -= 1
         running -= 1
@@ -289,7 +289,7 @@ package struct Scheduler {
     /// - Returns: the cause of a refusal; for the pace, see ``putBack(_:at:)``.
     @discardableResult
     package mutating func finished(
-        _ use: HostUse, of name: @autoclosure () -> String, _ signal: HostPacing.Signal,
+        _ use: HostTurn, of name: @autoclosure () -> String, _ signal: HostPacing.Signal,
         _ observation: HostPacing.Observation = HostPacing.Observation(), at now: Instant
     ) -> HostPacing.RefusalCause {
         let host = hosts.activate(use.host, at: now)
@@ -344,13 +344,13 @@ package struct Scheduler {
     /// forget the host.
     ///
     /// Omits hosts beyond some hundreds of thousands, since every run reads that table.
-    package func forEachMemory<Failure: Error>(
-        at now: Instant, _ body: (_ host: String, HostPacing.Memory?) throws(Failure) -> Void
-    ) throws(Failure) {
+    package func forEachMemory(
+        at now: Instant, _ body: (_ host: String, HostPacing.Memory?) throws -> Void
+    ) rethrows {
         try hosts.forEachMemory(at: now, body)
     }
 
-    /// Returns the limit of transfers at a host, and the limit of its pace. Those of a new host if
+    /// Returns the limit of transfers at a host, and the limit of its pace: a new host's if
     /// nothing is known about it.
     package func pace(of host: String) -> (concurrency: Int, limit: HostPace.Limit?) {
         let (pacing, rules) = hosts.pacing(of: host)
@@ -391,8 +391,7 @@ package struct Scheduler {
 
     /// Moves a host to the right heap after its front, its running entries or its pacing changed.
     private mutating func update(_ number: Int, at now: Instant) {
-        heaps.move(
-            number, to: heaps.isEmptying ? placeToEmpty(number) : place(of: number, at: now))
+        heaps.move(number, to: heaps.isEmptying ? placeToEmpty(number) : place(of: number, at: now))
         hosts.packIfIdle(number, at: now)
     }
 

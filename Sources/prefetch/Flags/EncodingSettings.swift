@@ -19,7 +19,7 @@ struct EncodingSettings: Sendable {
     mutating func resize(to text: String) throws {
         guard let geometry = ResizeGeometry(text: text) else {
             throw ValidationError(
-                "--resize takes \(Transformation.Name.resize.form), not '\(text)'")
+                "--resize takes \(Transformation.StepName.resize.form), not '\(text)'")
         }
         size = geometry
     }

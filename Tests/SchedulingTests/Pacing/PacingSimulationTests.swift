@@ -8,12 +8,12 @@ import Testing
 struct PacingSimulationTests {
     private typealias Answer = SimulatedHost.Answer
 
-    private static let rules = HostPacing.Rules(
+    private static let rules = HostPacing.PaceRules(
         concurrency: 64, firstConcurrency: 6, isAdaptive: true)
 
     /// Runs `images` against a host, which `make` sets up.
     private func run(
-        _ images: Int, seed: UInt64 = 1, rules: HostPacing.Rules = Self.rules,
+        _ images: Int, seed: UInt64 = 1, rules: HostPacing.PaceRules = Self.rules,
         remembered: HostPacing.Memory? = nil,
         _ make: (Simulation) -> SimulatedHost
     ) -> SimulatedRun {
@@ -29,7 +29,7 @@ struct PacingSimulationTests {
         _ images: Int, seed: UInt64, _ make: (Simulation) -> SimulatedHost
     ) -> Double {
         [1, 2, 4, 6, 8, 10, 12, 16, 24, 32, 48, 64].map { concurrency in
-            run(images, seed: seed, rules: HostPacing.Rules(concurrency: concurrency), make).end
+            run(images, seed: seed, rules: HostPacing.PaceRules(concurrency: concurrency), make).end
         }.min() ?? 0
     }
 
@@ -86,7 +86,7 @@ struct PacingSimulationTests {
     }
 
     @Test func neverExceedsTheUsersLimits() {
-        let rules = HostPacing.Rules(
+        let rules = HostPacing.PaceRules(
             concurrency: 10, firstConcurrency: 6, isAdaptive: true, interval: .milliseconds(5))
         let run = run(500, rules: rules) { SimulatedHost($0) { _, _ in Answer(service: 0.3) } }
         #expect(run.mostRunning == 10)
@@ -265,7 +265,7 @@ struct PacingSimulationTests {
     }
 
     @Test func survivesTheLargestLimit() {
-        let rules = HostPacing.Rules(concurrency: .max, isAdaptive: true)
+        let rules = HostPacing.PaceRules(concurrency: .max, isAdaptive: true)
         let run = run(100, rules: rules) { simulation in
             var count = 0
             return SimulatedHost(simulation) { _, _ in

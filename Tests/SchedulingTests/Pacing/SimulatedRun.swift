@@ -117,7 +117,7 @@ final class SimulatedHost {
 final class SimulatedRun {
     private let host: SimulatedHost
     private var simulation: Simulation { host.simulation }
-    let rules: HostPacing.Rules
+    let rules: HostPacing.PaceRules
     private(set) var pacing: HostPacing
     private var waiting: [Int]
     private var running = 0
@@ -139,7 +139,7 @@ final class SimulatedRun {
     private static let mostRefusals = 7
 
     init(
-        _ host: SimulatedHost, images: Int, _ rules: HostPacing.Rules,
+        _ host: SimulatedHost, images: Int, _ rules: HostPacing.PaceRules,
         remembered: HostPacing.Memory? = nil
     ) {
         self.host = host
@@ -205,7 +205,8 @@ final class SimulatedRun {
     }
 
     private func finish(
-        _ image: Int, _ answer: SimulatedHost.Answer, _ start: HostPacing.Start, latency: Double
+        _ image: Int, _ answer: SimulatedHost.Answer, _ start: HostPacing.NumberedStart,
+        latency: Double
     ) {
         let signal: HostPacing.Signal =
             if answer.isUnreachable {
