@@ -60,7 +60,7 @@ import Testing
     }
 
     @Test func rejectsEmptyDuplicateAndLargeSets() throws {
-        let wrongCount = UserError(.usage, "--variant: at most 64 variants, including main")
+        let wrongCount = UserError(.usage, "--variant: 1 to 64 variants, including main")
         #expect(throws: wrongCount) { try VariantSet([]) }
         #expect(throws: UserError(.usage, "--variant b is given twice")) {
             try VariantSetTests.set("main", "b", "c", "b", "main")

@@ -28,7 +28,7 @@ struct WrongUsageTests {
             ["--variant", "original=original", "--store-original"],
             "--variant original cannot be combined with --store-original"
         ),
-        (manyVariants, "--variant: at most 64 variants, including main"),
+        (manyVariants, "--variant: 1 to 64 variants, including main"),
         (["--variant", "a=12y"], "--variant a: '12y' is not a size like"),
         (
             ["--variant", "web=jpeg", "--check", "structure"],

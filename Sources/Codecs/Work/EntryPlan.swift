@@ -74,7 +74,7 @@ struct EntryPlan {
             return
         }
         let way = try way(to: format, by: planned.recipe.untransformed)
-        // The kept source may be the smallest with any colours.
+        // The source may be the smallest; where it is kept, it may have any colours.
         if case .smallest = format, header.ownRecipe(for: planned.recipe) != nil { return }
         if case .raster = way { _ = try handling(by: planned.recipe, as: format) }
     }

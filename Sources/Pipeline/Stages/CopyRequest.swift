@@ -12,7 +12,7 @@ struct CopyRequest: Sendable {
 
     /// A manifest's entry, and the knowledge about it.
     struct EntryLookUp: Sendable {
-        /// Nil when nothing is stored, or ``isFoundByKey``.
+        /// Nil if nothing is stored, or if ``isFoundByKey``: then the key leads to it.
         let resource: Int64?
         /// Whether an earlier line of its key may have stored the resource since the list was read.
         var isFoundByKey = false

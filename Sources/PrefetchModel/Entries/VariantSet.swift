@@ -39,7 +39,7 @@ package struct VariantSet: Hashable, Sendable {
     package init(_ variants: [RequestedVariant]) throws(UserError) {
         guard let first = variants.first, variants.count <= VariantSet.maximumCount else {
             throw UserError(
-                .usage, "--variant: at most \(VariantSet.maximumCount) variants, including main")
+                .usage, "--variant: 1 to \(VariantSet.maximumCount) variants, including main")
         }
         var names: Set<VariantName> = []
         for variant in variants where !names.insert(variant.name).inserted {
