@@ -6,9 +6,15 @@ package import PrefetchModel
 /// Any thread may call it. A process tries to load it once.
 package enum CurlLibrary {
     package static func load() throws(UserError) {
-        guard let reason = ccurl_load() else { return }
-        throw UserError(
-            .failed, "cannot load libcurl", String(cString: reason),
-            hint: "install libcurl 7.88 or newer (Debian's package is libcurl4)")
+        if let failure = failure() { throw failure }
+    }
+
+    /// Loads it. Returns the error, nil without one.
+    static func failure() -> UserError? {
+        ccurl_load().map { reason in
+            UserError(
+                .failed, "cannot load libcurl", String(cString: reason),
+                hint: "install libcurl 7.88 or newer (Debian's package is libcurl4)")
+        }
     }
 }

@@ -6,12 +6,7 @@ extension URLParser {
     /// A handle without a URL; the caller frees it.
     static func newHandle() throws(URLParsingError) -> OpaquePointer {
         if let handle = ccurl_url() { return handle }
-        do {
-            try CurlLibrary.load()
-        } catch {
-            throw .missingLibrary(error)
-        }
-        throw problem(CURLUE_OUT_OF_MEMORY)
+        throw CurlLibrary.failure().map { .missingLibrary($0) } ?? problem(CURLUE_OUT_OF_MEMORY)
     }
 
     /// One part of a parsed URL; nil when libcurl returns `absent`, its code for a missing part.
