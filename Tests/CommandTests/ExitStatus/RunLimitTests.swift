@@ -17,20 +17,13 @@ struct RunLimitTests {
                     let text = "ended at the number of requests (--limit); the rest is left"
                     #expect(run.result.error.contains(text) == (status == 3), "\(run.result)")
                 }
-            }
-        }
-    }
-
-    /// Redirects and retries belong to the entries that count.
-    @Test func limitedRunsFinishWhatTheyHaveBegun() async throws {
-        try await withOrigin { origin in
-            let urls = origin.serveImages(4)
-            origin.serve("/moved", .redirect(302, to: urls[0]))
-            origin.serve("/dead", Response(500))
-            try await withWorkspace { workspace in
-                let lines = [origin.url("/moved"), origin.url("/dead")] + urls
+                // Redirects and retries belong to the entries that count.
+                origin.serve("/moved", .redirect(302, to: urls[0]))
+                origin.serve("/dead", Response(500))
+                let lines = [origin.url("/moved"), origin.url("/dead")] + urls.prefix(4)
                 let run = try await workspace.prefetch(
-                    lines, "--limit", "2", "--retry", "1", "--retry-delay", "10ms")
+                    lines, "--limit", "2", "--retry", "1", "--retry-delay", "10ms", "--cache-dir",
+                    "other")
                 #expect(run.summary.outcomes == ["downloaded": 1, "failed": 1, "cancelled": 4])
                 #expect(run.result.status == 1, "\(run.result)")
             }

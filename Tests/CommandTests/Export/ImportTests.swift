@@ -133,27 +133,6 @@ struct ImportTests {
         }
     }
 
-    /// Archives of `tar -c .`, and folders with a dot in them.
-    @Test(arguments: [".", "./shards.v1"]) func findsSamplesInFolders(_ folder: String) async throws
-    {
-        try await withFiles { workspace in
-            let export = try await workspace.run(
-                "export", "out", "list.txt", "--layout", "webdataset", "--cache-dir", "first")
-            #expect(export.status == 0, "\(export)")
-            var pack = workspace.command([
-                "-euc",
-                "mkdir -p tree/$0; tar -xf out/00000.tar -C tree/$0; tar --sort=name -cf all.tar -C tree .",
-                folder,
-            ])
-            pack.executable = "/bin/sh"
-            #expect(try await pack.run().status == 0)
-            let result = try await workspace.run(
-                "import", "all.tar", "list.txt", "--layout", "webdataset")
-            #expect(result.status == 0, "\(result)")
-            #expect(result.error.contains("4 imported"), "\(result)")
-        }
-    }
-
     @Test func linesKeepTheirFields() async throws {
         try await withFiles { workspace in
             try FileManager.default.createDirectory(
@@ -190,7 +169,7 @@ struct ImportTests {
         }
     }
 
-    @Test func damagedShardKeepsTheSamplesBefore() async throws {
+    @Test func samplesAreFoundInShards() async throws {
         try await withFiles { workspace in
             let export = try await workspace.run(
                 "export", "out", "list.txt", "--layout", "webdataset", "--cache-dir", "first")
@@ -207,6 +186,23 @@ struct ImportTests {
             let text = try await workspace.run(
                 "import", "list.txt", "list.txt", "--layout", "webdataset")
             #expect(text.error.contains("list.txt: Unrecognized archive format"), "\(text)")
+            // Archives of `tar -c .`, and folders with a dot in them.
+            for folder in [".", "./shards.v1"] {
+                var pack = workspace.command([
+                    "-euc",
+                    "rm -rf tree; mkdir -p tree/$0; tar -xf out/00000.tar -C tree/$0; "
+                        + "tar --sort=name -cf all.tar -C tree .",
+                    folder,
+                ])
+                pack.executable = "/bin/sh"
+                #expect(try await pack.run().status == 0)
+                let found = try await workspace.command([
+                    "import", "all.tar", "list.txt", "--layout", "webdataset", "--cache-dir",
+                    "from-\(folder.count)",
+                ]).run()
+                #expect(found.status == 0, "\(found)")
+                #expect(found.error.contains("4 imported"), "\(found)")
+            }
         }
     }
 
