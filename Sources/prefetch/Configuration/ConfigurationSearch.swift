@@ -99,8 +99,8 @@ struct ConfigurationSearch {
 }
 
 extension ConfigurationSearch.SearchedFile {
-    /// Whether an error of opening the file means that there is none. A service may have no access
-    /// to its user's home.
+    /// Whether an error of opening the file means that it does not exist. A service may have no
+    /// access to its user's home.
     fileprivate func isMissing(_ code: Int32) -> Bool {
         let folder =
             path.contains("/") ? String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)]) : "."

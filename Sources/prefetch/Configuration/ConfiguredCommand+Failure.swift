@@ -20,8 +20,8 @@ extension ConfiguredCommand {
         return UserError(.usage, text, hint: ConfiguredCommand.advice)
     }
 
-    /// The setting that causes wrong usage: the first one whose flag the message names, else the
-    /// first one that is refused alone.
+    /// The setting that causes wrong usage: the first one that the message names by its flag, else
+    /// the first one that is refused alone.
     func cause(of error: any Error, parse: ([String]) throws -> Void) -> WrongSetting? {
         guard !added.isEmpty, let (text, hint) = ConfiguredCommand.usageError(error) else {
             return nil

@@ -19,7 +19,7 @@ struct ConfiguredCommand {
         }
     }
 
-    /// The user's arguments, without those that only take settings back.
+    /// The user's arguments, without the ones that only take settings back.
     private(set) var given: [String]
     var added: [Added] = []
     private(set) var invocation = Invocation()
@@ -54,7 +54,7 @@ struct ConfiguredCommand {
         words = ConfiguredCommand.words(of: arguments)
     }
 
-    /// Adds settings to a command line, unless it asks for help or manages configuration files.
+    /// Adds settings to a command line, unless it requests help or manages configuration files.
     ///
     /// - Throws: `UserError` for files with mistakes, after printing all but the last one.
     mutating func configure() throws {
@@ -144,7 +144,7 @@ struct ConfiguredCommand {
     }
 
     /// The flags that a command takes from configuration: all of them for `run`, and for other
-    /// commands those that must agree with the runs'.
+    /// commands the ones that must agree with the runs'.
     private static func rows(of name: String, _ arguments: [String]) -> [FlagRow] {
         let readsList = arguments.contains {
             $0 == "--batch" || $0 == "--unlisted" || $0.hasPrefix("--unlisted=")
@@ -173,7 +173,7 @@ struct ConfiguredCommand {
         return arguments.count > 1 && names.contains(arguments[1]) ? 2 : 1
     }
 
-    /// Whether the arguments ask for help, the version or a script.
+    /// Whether the arguments request help, the version or a script.
     private static func isAboutProgram(_ arguments: [String]) -> Bool {
         let options = arguments.prefix { $0 != "--" }
         return arguments.isEmpty || arguments.first == "help"

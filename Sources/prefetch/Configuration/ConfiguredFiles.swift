@@ -1,15 +1,15 @@
 import ConfigurationFiles
 import PrefetchModel
 
-/// The files that are in force by configuration: its own files, those that any key of them or a
-/// variable names, and those of credentials. No command may write over one.
+/// The files that are in force by configuration: its own files, files that any key of them or a
+/// variable names, and files of credentials. No command may write over one.
 struct ConfiguredFiles {
     /// The configuration files, whether they exist or not.
     let configuration: [WrittenFiles.Use]
     /// The files that they and the environment name, in any profile.
     let named: [WrittenFiles.Use]
 
-    /// The flags whose files are only written. A page may be written by two commands.
+    /// Flags that name files which are only written. A page may be written by two commands.
     private static let outputs: Set<String> = [
         ShowingFlags.flags.report.row.name, ShowingFlags.flags.metrics.row.name,
         ShowingFlags.flags.junit.row.name,
@@ -22,7 +22,7 @@ struct ConfiguredFiles {
         configuration = search.paths.map {
             WrittenFiles.Use(path: $0, name: "the configuration")
         }
-        // All files are protected, and those that the next call reads may be others.
+        // All files are protected: the next call may read others.
         let files = search.paths.compactMap { path -> ConfigurationFile? in
             guard let bytes = try? InputFile.readRegular(path) else { return nil }
             return ConfigurationFile(bytes, path: path, keys: .ofRun, isForeign: false)

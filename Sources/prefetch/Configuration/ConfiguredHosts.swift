@@ -64,7 +64,7 @@ struct ConfiguredHosts: Sendable {
         }
     }
 
-    /// Warns about hosts whose certificates are not verified, in every run.
+    /// Warns about hosts without verified certificates, in every run.
     func warn() {
         for (_, host) in hosts where host.isInsecure {
             StandardError.write(

@@ -94,7 +94,7 @@ struct HostSettings: Sendable {
         }
     }
 
-    /// The value with those of environment variables: of `$NAME`, also behind the name of a header
+    /// The value with environment variables expanded: `$NAME`, also behind the name of a header
     /// field. No message shows them.
     private static func expanded(
         _ value: ConfigurationSetting.Value, of row: FlagRow

@@ -68,7 +68,7 @@ struct CacheOptions: ParsableArguments {
         }
     }
 
-    /// The folder of the cache, without its lock; nil if there is none.
+    /// The folder of the cache, without its lock; nil if it is missing.
     func existingDirectory() throws -> CacheDirectory? {
         let path = try path()
         do {

@@ -19,7 +19,7 @@ struct ChangeOptions: ParsableArguments {
 
     /// Locks the cache, changes it, and makes the change durable. Creates the cache if `creates`.
     ///
-    /// - Throws: also if another run holds the cache, or, without `creates`, if there is none.
+    /// - Throws: also if another run holds the cache, or, without `creates`, if it is missing.
     func change<Value>(
         creates: Bool = false, _ work: (OpenCache) throws -> Value
     ) throws -> Value {

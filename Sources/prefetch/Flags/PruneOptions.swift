@@ -109,7 +109,7 @@ extension PruneRule {
         return ArgumentHelp(help, valueName: valueName)
     }
 
-    /// - Throws: `ValidationError`, whose message says which form a value has.
+    /// - Throws: `ValidationError` with the form of a value.
     fileprivate func parse(_ text: String?) throws -> Setting {
         guard let setting = setting(text) else { throw ValidationError("it \(requirement)") }
         return setting

@@ -21,7 +21,7 @@ struct ShardedCaches: ExpressibleByArgument {
 
     /// Finds the shards, and the rule by which entries belong to them: that of the plan at a path.
     ///
-    /// - Throws: `UserError` if there are none, or not as many as the plan has.
+    /// - Throws: `UserError` without caches, or if the plan has another number.
     func open(plan: String?) throws -> Opened {
         try RegistrableDomain.load(for: "--caches")
         var count = 0

@@ -24,7 +24,7 @@ struct WrittenFiles {
     var read: [Use] = []
     /// Whether the command writes configuration files.
     var replacesConfiguration = false
-    /// Folders whose files the run reads.
+    /// Folders of files that the run reads.
     var foldersRead: [Use] = []
 
     /// Checks the files of a command over a cache, see ``check(cacheDirectory:_:)``.

@@ -15,8 +15,8 @@ struct GetCommand: SearchingCommand {
             For an image that is missing or stale, the error tells why: when the URL failed, the \
             reason, and how long it is blacklisted.
 
-            With --batch each line is answered before the next one is read, so that a coprocess can \
-            write them one by one. Blank lines and comments get no answer. A line may also be a cache \
+            With --batch a result is printed for each line before the next one is read, so a coprocess \
+            can write them one by one. Blank lines and comments have no result. A line may also be a cache \
             key. Fields like resize= select the variant that they make with the last run's flags.
 
             Exit status: 0 every path was printed, 1 an image is missing or stale, 2 the cache or the \
@@ -67,7 +67,7 @@ struct GetCommand: SearchingCommand {
 
     @Flag(
         help: """
-            Read URLs or a whole manifest from standard input and answer each entry with one line: \
+            Read URLs or a whole manifest from standard input and print one line for each entry: \
             the path, or `-` for an image that is missing or stale.
             """)
     var batch = false

@@ -47,8 +47,8 @@ struct ShardSource: ParsableArguments {
     @Option(
         help: ArgumentHelp(
             """
-            Look in the caches of shards that are not merged, whose directories have the index in place \
-            of {shard}: the domain of the URL decides on the cache.
+            Look in the caches of shards that are not merged. Their directories have the index in place \
+            of {shard}; the domain of the URL decides on the cache.
             """,
             valueName: "dir-{shard}"), completion: .directory)
     var caches: ShardedCaches?

@@ -81,7 +81,7 @@ struct SinkFlags: FlagRows {
         "sink-credentials", value: "from", default: .auto,
         help: """
             The keys for --sink: auto takes AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, else the \
-            profile's in ~/.aws; metadata asks the service of the machine or container; none signs \
+            profile's in ~/.aws; metadata requests them from the machine or container; none signs \
             nothing.
             """, inProjects: .refused)
 }

@@ -11,7 +11,7 @@ struct DiskFlags: FlagRows {
         "seed-cache", value: "dir",
         help: """
             Take images that are missing or stale from this cache, without a request, where they are \
-            fresh in it with all variants asked for. It is not changed.
+            fresh in it with all requested variants. It is not changed.
             """, inProjects: .refused, check: .path)
 
     let fileAttributes = RunFlag<Bool>(

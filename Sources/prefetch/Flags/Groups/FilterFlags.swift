@@ -10,7 +10,7 @@ struct FilterFlags: FlagRows {
     let included = RunFlag<[String]>(
         repeatable: "include", value: "glob",
         help: """
-            Only entries whose host, or whole URL if the pattern has a slash, matches: \
+            Only entries with a host, or a whole URL if the pattern has a slash, that matches: \
             *.example.com, */photos/*; repeatable.
             """)
 
@@ -21,7 +21,7 @@ struct FilterFlags: FlagRows {
     let robotsDirectives = RunFlag<String?>(
         "robots-directives", value: "names",
         help: """
-            Exclude images whose origin sends one of these directives in X-Robots-Tag, like \
+            Exclude images if their origin sends one of these directives in X-Robots-Tag, like \
             noai,noimageai.
             """, check: ValueCheck(FilterFlags.mistake(inDirectives:))
     ) { _ = $0.run.entries.follow(robotsDirectives: $1) }
@@ -39,13 +39,13 @@ struct FilterFlags: FlagRows {
 
     let maximumAspect = RunFlag<Double?>(
         "max-aspect", value: "r",
-        help: "Exclude images whose longer side is more than this many times the shorter one.",
+        help: "Exclude images with a longer side of more than this many times the shorter one.",
         check: ValueCheck { $0 >= 1 && $0.isFinite ? nil : "must be at least 1" }
     ) { $0.run.images.filter.maximumAspect = $1 }
 
     let minimumBytes = RunFlag<ByteCount?>(
         "min-bytes", value: "size",
-        help: "Exclude images whose downloaded file is smaller."
+        help: "Exclude images with a smaller downloaded file."
     ) { $0.run.images.filter.minimumBytes = $1 }
 }
 

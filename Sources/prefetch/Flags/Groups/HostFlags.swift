@@ -29,7 +29,7 @@ struct HostFlags: FlagRows {
     let jobs = RunFlag<OrAuto<Int>>(
         "jobs", short: "j", value: "n", default: OrAuto(RunFlags.defaults.hosts.jobs),
         help: """
-            Concurrent transfers, at most 10000; auto starts with 32, and adds more while answers \
+            Concurrent transfers, at most 10000; auto starts with 32, and adds more while responses \
             do not get slower, up to 256.
             """, brief: "concurrent transfers", check: .between(1, 10_000)
     ) { $0.run.hosts.jobs = $1.value }
@@ -39,7 +39,7 @@ struct HostFlags: FlagRows {
         default: OrAuto(RunFlags.defaults.hosts.concurrency),
         help: """
             Most concurrent transfers per host (scheme, host name and port); auto starts with 6, \
-            and adds more while the host's answers do not get slower, up to --jobs, or 64 (200 over \
+            and adds more while the host's responses do not get slower, up to --jobs, or 64 (200 over \
             HTTP/2).
             """, brief: "concurrent transfers per host", inHosts: .likeRun,
         check: .between(1, 10_000)
@@ -85,14 +85,14 @@ struct HostFlags: FlagRows {
     let longestRetryAfter = RunFlag<Duration>(
         "max-retry-after", value: "duration",
         default: RunFlags.defaults.hosts.longestRetryAfter,
-        help: "Give up on a host in this run if its Retry-After asks for a longer pause."
+        help: "Give up on a host in this run if its Retry-After requests a longer pause."
     ) { $0.run.hosts.longestRetryAfter = $1 }
 
     let hostTimeout = RunFlag<Duration>(
         "host-timeout", value: "duration",
         default: RunFlags.defaults.hosts.timeout,
         help: """
-            Give up on a host in this run if it gives no answer, or only 429 and 503, for this long.
+            Give up on a host in this run if it gives no response, or only 429 and 503, for this long.
             """
     ) { $0.run.hosts.timeout = $1 }
 }

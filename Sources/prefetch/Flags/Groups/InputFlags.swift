@@ -61,7 +61,7 @@ extension InputFlags {
             }
             let field = String(text[..<equals])
             let column = String(text[text.index(after: equals)...])
-            // Beside --url-column it is the column of another URL.
+            // With --url-column it is the column of another URL.
             if field == "url", rules.urlColumn == nil {
                 rules.urlColumn = column
             } else {
@@ -79,7 +79,7 @@ extension InputFlags {
         return rules
     }
 
-    /// The mistake in a base URL. A missing library is none: the manifest's reader reports it.
+    /// The mistake in a base URL. The manifest's reader reports a missing library.
     static func mistake(inBase url: String) -> String? {
         do throws(URLParsingError) {
             _ = try URLParser(baseURL: url)

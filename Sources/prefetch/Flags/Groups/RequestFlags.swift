@@ -153,7 +153,7 @@ extension Flags<RequestFlags> {
 }
 
 extension Flags<SenderFlags> {
-    /// The netrc file, given or the user's; nil if no flag asks for one.
+    /// The netrc file, given or the user's; nil without a flag for one.
     fileprivate var netrcUse: WrittenFiles.Use? {
         if self.usesNetrc {
             let path = environment("NETRC") ?? environment("HOME").map { $0 + "/.netrc" }
@@ -162,7 +162,7 @@ extension Flags<SenderFlags> {
         return self.netrcFile.map { WrittenFiles.Use(path: $0, name: "--netrc-file") }
     }
 
-    /// The path and contents of the netrc file; nil if no flag asks for one.
+    /// The path and contents of the netrc file; nil without a flag for one.
     private func netrc() throws -> (path: String, contents: String)? {
         guard let use = netrcUse else {
             guard self.usesNetrc else { return nil }

@@ -46,7 +46,7 @@ struct ShardChoice {
     /// The bytes of the plan's file and their digest; nil without a plan.
     let planFile: (bytes: [UInt8], digest: ContentDigest)?
 
-    /// The number of shards that share the limits of a host, for those of split domains.
+    /// The number of shards that share the limits of a host, for hosts of split domains.
     var parts: HostTable<Int> {
         let parts = plan?.parts(of: shard.index) ?? []
         return HostTable(

@@ -100,7 +100,7 @@ func validated<Value>(_ prefix: String = "", _ body: () throws -> Value) throws 
     }
 }
 
-/// The rule for the values of a flag, beside their form.
+/// The rule for the values of a flag, in addition to their form.
 struct ValueCheck<Value>: Sendable {
     /// Returns the end of the message about a wrong value, `must be at least 1`; nil for a right
     /// one.

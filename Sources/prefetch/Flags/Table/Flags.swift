@@ -44,7 +44,7 @@ struct FlagTable<Rows: Sendable>: Sendable {
 /// The values of a group of flags, an option group for the parser: `flags.timeout` is the value of
 /// the property `timeout` of `Rows`.
 ///
-/// The parser finds its properties by reflection, which here returns those of the table.
+/// The parser finds its properties by reflection, which here returns the table's.
 @dynamicMemberLookup
 struct Flags<Rows: FlagRows>: ParsableArguments, CustomReflectable, Sendable {
     fileprivate var values: [String: any Sendable] = [:]

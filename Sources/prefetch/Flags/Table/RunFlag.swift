@@ -30,7 +30,7 @@ enum HostEffect<Value: Sendable>: Sendable {
 // MARK: - Rows
 
 extension RunFlag where Value: ExpressibleByArgument {
-    /// A flag whose value has a default.
+    /// A flag with a default.
     init(
         _ name: String, short: Character? = nil, value: String, default defaultValue: Value,
         help: String, brief: String? = nil, isConfigurable: Bool = true,
@@ -57,7 +57,7 @@ extension RunFlag where Value: ExpressibleByArgument {
 }
 
 extension RunFlag {
-    /// A flag whose value has no default. Without one it has no effect.
+    /// A flag without a default. Without a value it has no effect.
     init<Wrapped: ExpressibleByArgument & Sendable>(
         _ name: String, value: String, help: String, brief: String? = nil,
         isConfigurable: Bool = true,
@@ -134,7 +134,7 @@ extension HostEffect {
         if case .none = self { false } else { true }
     }
 
-    /// The same for a flag whose value may be missing: in a table it is not.
+    /// The same for a flag without a default. In a table it has a value.
     fileprivate var optional: HostEffect<Value?> {
         switch self {
         case .none: .none
@@ -169,7 +169,7 @@ protocol AnyRunFlag: Sendable {
 /// The effect of a setting of a host's table.
 enum HostChange: Sendable {
     case entries(@Sendable (inout HostFields) throws -> Void)
-    /// Its errors are mostly those of files.
+    /// Its errors are mostly about files.
     case run(@Sendable (inout RunSettings) throws -> Void)
 }
 

@@ -5,7 +5,7 @@ import Reporting
 
 /// The groups of the flags of `run`. Other commands share some of them.
 ///
-/// Defaults are those of the run's rules in `RunConfiguration`. A flag that isn't part of them has
+/// Defaults come from the run's rules in `RunConfiguration`. A flag that isn't part of them has
 /// its default at its row.
 enum RunFlags {
     static let defaults = RunConfiguration(
@@ -73,7 +73,7 @@ enum FlagHeading: String {
     case result = "Result"
 }
 
-/// Prints ``RunFlags`` as JSON Lines, beside the parser's `--experimental-dump-help`.
+/// Prints ``RunFlags`` as JSON Lines, next to the parser's `--experimental-dump-help`.
 ///
 /// Tests compare both. Not documented for users.
 enum FlagList {
