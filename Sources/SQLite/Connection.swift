@@ -289,8 +289,6 @@ package final class Connection {
         sqlite3_busy_timeout(handle, Int32(clamping: Int64(timeout / .milliseconds(1))))
     }
 
-    func interrupt() { sqlite3_interrupt(handle) }
-
     // MARK: Checks
 
     func takeOwnership() { owner = pthread_self() }

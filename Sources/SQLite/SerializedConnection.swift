@@ -2,7 +2,7 @@ internal import Glibc
 
 /// A connection shared by several threads, used by one at a time.
 ///
-/// `@unchecked Sendable`: `connection` is accessed only with the mutex held, except by `interrupt`.
+/// `@unchecked Sendable`: `connection` is accessed only with the mutex held.
 package final class SerializedConnection: @unchecked Sendable {
     private let connection: Connection
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
@@ -36,10 +36,4 @@ package final class SerializedConnection: @unchecked Sendable {
         connection.takeOwnership()
         return try body(connection)
     }
-
-    /// Interrupts the operation of another thread: it throws `SQLITE_INTERRUPT`, and its write
-    /// transaction is rolled back. Does nothing while the connection is idle.
-    ///
-    /// - Precondition: No other thread closes the connection.
-    package func interrupt() { connection.interrupt() }
 }

@@ -1,6 +1,5 @@
 import Foundation
 import SQLite
-import Synchronization
 import Testing
 
 @Suite(.timeLimit(.minutes(1)))
@@ -44,33 +43,6 @@ struct SerializedConnectionTests {
             }
         }
         #expect(try shared.access { try $0.integers("SELECT a FROM t") } == [400])
-    }
-
-    @Test func interruptsAStatement() async throws {
-        let shared = shared
-        let hasEnded = Flag()
-        try await onThreads(2) { number in
-            guard number == 0 else {
-                // Interrupting an idle connection has no effect.
-                while !hasEnded.value.load(ordering: .acquiring) { shared.interrupt() }
-                return
-            }
-            defer { hasEnded.value.store(true, ordering: .releasing) }
-            let error = #expect(throws: SQLiteError.self) {
-                try shared.access { connection in
-                    try connection.integers(
-                        """
-                        WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)
-                        SELECT max(i) FROM n
-                        """)
-                }
-            }
-            #expect(error?.code == .interrupted)
-        }
-    }
-
-    private final class Flag: Sendable {
-        let value = Atomic(false)
     }
 
     @Test func nestedAccessTraps() async throws {
