@@ -33,8 +33,7 @@ package enum CodecWork: Sendable {
     /// Decode the body of the response and make the requested variants. `stored`: the positions
     /// that have a copy, of this body or another.
     case body(Known?, stored: Set<Int>, ResourceValidation)
-    /// Make the missing variants from the stored original. `kept` has the stored ones, by
-    /// position.
+    /// Make the missing variants from the stored original. `kept` has the stored ones, by position.
     case original(StoredImage, kept: [StoredImage?])
     /// Take the files of the seed cache's copy over.
     case seeded(SeededCopy)

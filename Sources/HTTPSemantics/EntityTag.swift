@@ -9,8 +9,7 @@ struct EntityTag: Hashable, Sendable {
     /// Nil for a value that is not a single tag, or cannot be sent.
     ///
     /// Unquoted tags are accepted: origins that forget the quotation marks compare text. But `*`
-    /// and anything that reads as a list would match more than its own response (RFC 9110
-    /// §13.1.2).
+    /// and anything that reads as a list would match more than its own response (RFC 9110 §13.1.2).
     init?(_ text: String) {
         guard Validator.isSendable(text) else { return nil }
         let isWeak = text.utf8.starts(with: "W/".utf8) || text.utf8.starts(with: "w/".utf8)

@@ -15,8 +15,7 @@ package struct Freshness: Sendable {
         }
     }
 
-    /// The expiry of responses that must be validated at every use, regardless of the user's
-    /// floor.
+    /// The expiry of responses that must be validated at every use, regardless of the user's floor.
     package static let alwaysStale = Timestamp(milliseconds: 0)
 
     /// Calculates the verdict on a response, or on a stored response updated by a 304.

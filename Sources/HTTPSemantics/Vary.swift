@@ -9,8 +9,7 @@ package enum Vary {
     /// The text of `Vary: *`, which no request matches.
     package static let any = "*"
 
-    /// The canonical text for the values of a response's `Vary` fields; nil when they name
-    /// nothing.
+    /// The canonical text for the values of a response's `Vary` fields; nil when they name nothing.
     ///
     /// A value that is no list of field names counts as `*`: the selecting fields are unknown.
     package static func text(_ values: [String], request: [HeaderField]) -> String? {

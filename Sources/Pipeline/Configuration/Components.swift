@@ -33,8 +33,7 @@ package enum Components {
 
 /// The formats that this build encodes, which the package's traits decide.
 package enum EncodedFormats {
-    /// Returns the formats that a recipe requests and this build does not encode, for any
-    /// source.
+    /// Returns the formats that a recipe requests and this build does not encode, for any source.
     package static func missing(for recipe: Recipe) -> [EncodedImageFormat] {
         var asked: Set<EncodedImageFormat> = recipe.encoding.format.map { [$0] } ?? []
         // The default list means all formats that are available.

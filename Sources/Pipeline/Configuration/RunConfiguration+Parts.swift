@@ -121,8 +121,7 @@ package struct TransferLimits: Sendable {
     package var stallTimeout: Duration = .seconds(15)
     package var totalTimeout: Duration = .seconds(300)
     package var maximumBodySize: ByteCount = .mebibytes(64)
-    /// The limit of received bytes per second over all transfers, including lists; nil for
-    /// none.
+    /// The limit of received bytes per second over all transfers, including lists; nil for none.
     package var bytesPerSecond: ByteCount? {
         didSet { rateLimit = bytesPerSecond.map(RateLimit.init) }
     }
