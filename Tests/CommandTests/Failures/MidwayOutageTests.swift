@@ -63,28 +63,6 @@ struct MidwayOutageTests {
         }
     }
 
-    /// The origin sends only 503 from some time on, and the host has successes.
-    @Test func failingOriginBlacklistsNothing() async throws {
-        try await withOrigin { origin in
-            origin.serve { request in
-                let number = Int(request.path.dropFirst().dropLast(4)) ?? 0
-                return number < MidwayOutageTests.early
-                    ? MidwayOutageTests.healthy(request) : .unavailable()
-            }
-            let lines = (0..<MidwayOutageTests.count).map { origin.url("/\($0).png") }
-            try await withWorkspace(without: [.retries, .probes]) { workspace in
-                let run = try await workspace.prefetch(lines)
-                let failures = MidwayOutageTests.count - MidwayOutageTests.early
-                #expect(run.summary.reasons == ["http-status": failures], "\(run.result)")
-                try await expectNothingBlacklisted(workspace, failures: failures)
-                origin.serve(MidwayOutageTests.healthy)
-                let next = try await workspace.prefetch(lines)
-                #expect(next.summary["failed"] == 0, "\(next.result)")
-                #expect(next.summary["downloaded"] == failures, "\(next.result)")
-            }
-        }
-    }
-
     /// Forty hosts with three entries each, too few to judge one, and a portal that responds for
     /// all.
     @Test func portalBeforeManySmallHostsBlacklistsNothing() async throws {

@@ -31,19 +31,6 @@ struct HostLimitTests {
         return (0..<count).map { origin.url("/\($0)", host: "a.localhost") }
     }
 
-    /// Two connections at first, then two probes.
-    @Test func hostThatRefusesConnectionsIsTriedThreeTimes() async throws {
-        let closed = try await Origin.startOnPortOfItsOwn()
-        let lines = (0..<33).map { closed.url("/\($0).png") }
-        try await closed.stop()
-        try await withWorkspace(without: []) { workspace in
-            let run = try await workspace.prefetch(lines, "--host-concurrency", "2")
-            #expect(run.summary.reasons == ["connect": 33], "\(run.result)")
-            let attempts = run.report.entries.map(\.attempts).reduce(0, +)
-            #expect((3...4).contains(attempts), "\(run.result)")
-        }
-    }
-
     @Test func respectsConcurrencyLimitsOfHostsAndRun() async throws {
         try await withOrigin { origin in
             let lines = serveDetours(origin, 60)
