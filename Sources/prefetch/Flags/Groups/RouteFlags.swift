@@ -16,8 +16,7 @@ struct RouteFlags: FlagRows {
         environment: ["http_proxy", "https_proxy", "all_proxy", "ALL_PROXY"],
         holdsSecret: true
     ) {
-        // The table of a host names it, so no exception applies. A run adds --noproxy
-        // later.
+        // The table of a host names it, so no exception applies. A run adds --noproxy later.
         $0.run.requests.proxies = try RequestFiles.proxies($1)
     }
 
