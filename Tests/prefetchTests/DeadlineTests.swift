@@ -16,10 +16,11 @@ struct DeadlineTests {
         #expect(summary.exitStatus == after && summary.endedBy == .deadline)
     }
 
-    @Test(arguments: [
-        (.wait(nil), .wait(.seconds(2))), (.wait(.seconds(30)), .wait(.seconds(2))),
-        (.wait(.seconds(1)), .wait(.seconds(1))), (.fail, .fail),
-    ] as [(LockArgument, LockArgument)])
+    @Test(
+        arguments: [
+            (.wait(nil), .wait(.seconds(2))), (.wait(.seconds(30)), .wait(.seconds(2))),
+            (.wait(.seconds(1)), .wait(.seconds(1))), (.fail, .fail),
+        ] as [(LockArgument, LockArgument)])
     func bucketsLimitTheWaitForTheCache(lock: LockArgument, limited: LockArgument) throws {
         #expect(try Flags<BucketFlags>.parse(["--deadline", "2s"]).limited(lock) == limited)
         #expect(try Flags<BucketFlags>.parse([]).limited(lock) == lock)
