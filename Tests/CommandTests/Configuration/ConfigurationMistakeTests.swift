@@ -17,19 +17,14 @@ struct ConfigurationMistakeTests {
             #expect(result.status == 64 && result.error == message, "\(result)")
             let check = try await workspace.run("config", "check")
             #expect(check.status == 64 && check.error == message, "\(check)")
-        }
-    }
-
-    /// A setting isn't blamed for a mistake of the user.
-    @Test func mistakesOfTheUserStayTheirOwn() async throws {
-        try await withWorkspace { workspace in
+            // A setting isn't blamed for a mistake of the user.
             try workspace.writeConfiguration("jobs = 4\n")
             let list = try workspace.manifest([])
             for arguments in [
                 [list, "--jbos", "1"], [list, "--jobs", "x"], ["--quality", "0", list],
             ] {
-                let result = try await workspace.command(arguments).run()
-                #expect(result.status == 64 && !result.error.contains(".toml"), "\(result)")
+                let mistake = try await workspace.command(arguments).run()
+                #expect(mistake.status == 64 && !mistake.error.contains(".toml"), "\(mistake)")
             }
         }
     }

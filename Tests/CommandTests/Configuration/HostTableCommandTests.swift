@@ -93,25 +93,7 @@ struct HostTableCommandTests {
                 #expect(refused.status != 0 && refused.error.contains("'\(key)'"), "\(refused)")
                 #expect(!refused.error.contains(workspace.folder + "'"), "\(refused)")
             }
-        }
-    }
-
-    @Test func insecureIsForOneHostAndWarned() async throws {
-        let authority = try await TestAuthority.shared()
-        try await withOrigin(security: authority.security(.own)) { origin in
-            origin.serve { _ in .image(Fixtures.png(seed: 1)) }
-            let lines = [origin.url("/a", host: "localhost"), origin.url("/b")]
-            try await withWorkspace(without: [.retries, .probes]) { workspace in
-                try workspace.writeConfiguration("[host.\"localhost\"]\ninsecure = true\n")
-                let run = try await workspace.prefetch(lines, "--trust-project-config")
-                #expect(run.report.verdicts == ["downloaded", "failed/tls"], "\(run.result)")
-                #expect(run.result.error.contains("[host.\"localhost\"] insecure:"))
-            }
-        }
-    }
-
-    @Test func everyMistakeOfATableIsFound() async throws {
-        try await withWorkspace { workspace in
+            // Every mistake of a table is found.
             try workspace.writeConfiguration(
                 """
                 [host."a"]
@@ -128,6 +110,20 @@ struct HostTableCommandTests {
             #expect(values.status == 64)
             for line in 2...4 {
                 #expect(values.error.contains("prefetch.toml:\(line)"), "\(values)")
+            }
+        }
+    }
+
+    @Test func insecureIsForOneHostAndWarned() async throws {
+        let authority = try await TestAuthority.shared()
+        try await withOrigin(security: authority.security(.own)) { origin in
+            origin.serve { _ in .image(Fixtures.png(seed: 1)) }
+            let lines = [origin.url("/a", host: "localhost"), origin.url("/b")]
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
+                try workspace.writeConfiguration("[host.\"localhost\"]\ninsecure = true\n")
+                let run = try await workspace.prefetch(lines, "--trust-project-config")
+                #expect(run.report.verdicts == ["downloaded", "failed/tls"], "\(run.result)")
+                #expect(run.result.error.contains("[host.\"localhost\"] insecure:"))
             }
         }
     }
