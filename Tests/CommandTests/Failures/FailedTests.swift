@@ -104,6 +104,21 @@ struct FailedTests {
         try await withOrigin { origin in
             let urls = serve(origin)
             try await withWorkspace(without: [.retries, .probes]) { workspace in
+                // An empty or missing cache has no failures.
+                for arguments in [["failed", "rm", "http://a/"], ["failed", "clear"]] {
+                    let result = try await workspace.command(arguments).run()
+                    #expect(result.status == 1, "\(result)")
+                    #expect(result.error.contains("no cache yet"), "\(result)")
+                }
+                let missing = try await workspace.run("failed", "list")
+                #expect(missing.status == 2 && missing.output.isEmpty, "\(missing)")
+                #expect(!FileManager.default.fileExists(atPath: workspace.cache))
+                try workspace.manifest([])
+                _ = try await workspace.run("manifest.txt")
+                #expect(try await listed(workspace).isEmpty)
+                let cleared = try await workspace.run("failed", "clear")
+                #expect(cleared.error == "prefetch: 0 failures removed\n", "\(cleared)")
+
                 _ = try await workspace.prefetch(urls)
                 let spelling = urls[0].replacingOccurrences(of: "http://", with: "HTTP://u:pw@")
                 let removed = try await workspace.run(
@@ -194,24 +209,6 @@ struct FailedTests {
                 // The whole URL matches the masked one.
                 #expect(try await workspace.run("failed", "rm", signed).status == 0)
             }
-        }
-    }
-
-    @Test func emptyOrMissingCacheHasNoFailures() async throws {
-        try await withWorkspace(without: [.retries, .probes]) { workspace in
-            for arguments in [["failed", "rm", "http://a/"], ["failed", "clear"]] {
-                let result = try await workspace.command(arguments).run()
-                #expect(result.status == 1, "\(result)")
-                #expect(result.error.contains("no cache yet"), "\(result)")
-            }
-            let list = try await workspace.run("failed", "list")
-            #expect(list.status == 2 && list.output.isEmpty, "\(list)")
-            #expect(!FileManager.default.fileExists(atPath: workspace.cache))
-            try workspace.manifest([])
-            _ = try await workspace.run("manifest.txt")
-            #expect(try await listed(workspace).isEmpty)
-            let clear = try await workspace.run("failed", "clear")
-            #expect(clear.error == "prefetch: 0 failures removed\n", "\(clear)")
         }
     }
 }

@@ -60,6 +60,23 @@ struct MissingLibraryTests {
                 }
                 #expect(origin.requests.count == requests)
                 try await checkVersion(workspace)
+
+                // Each library loads dozens of others, which takes longer than the work of `get`.
+                func loaded(by arguments: [String]) async throws -> Set<String> {
+                    let all = try await MissingLibraryTests.libraries(of: arguments, in: workspace)
+                    #expect(all.contains("libc.so.6"), "\(all)")
+                    return Set(["libcurl", "libavif", "libdav1d", "liblcms2"]).filter { name in
+                        all.contains { $0.hasPrefix("\(name).so.") }
+                    }
+                }
+                for arguments in [
+                    ["--help"], ["get", lines[0]], ["list"], ["stats"], ["run"] + lines,
+                ] {
+                    #expect(try await loaded(by: arguments) == [], "\(arguments)")
+                }
+                #expect(
+                    try await loaded(by: ["--version"])
+                        == ["libcurl", "libavif", "libdav1d", "liblcms2"])
             }
         }
     }
@@ -157,31 +174,6 @@ struct MissingLibraryTests {
         return text.split(separator: "\n").filter { $0.contains("generating link map") }
             .compactMap { $0.split(separator: "file=").last?.split(separator: " ").first }
             .map(String.init)
-    }
-
-    /// Each library loads dozens of others, which takes longer than the work of `get`.
-    @Test func commandsWithoutRequestsLoadNeither() async throws {
-        try await withOrigin { origin in
-            let lines = origin.serveImages(1)
-            try await withWorkspace(without: [.retries, .probes]) { workspace in
-                _ = try await workspace.prefetch(lines)
-                func loaded(by arguments: [String]) async throws -> Set<String> {
-                    let all = try await MissingLibraryTests.libraries(of: arguments, in: workspace)
-                    #expect(all.contains("libc.so.6"), "\(all)")
-                    return Set(["libcurl", "libavif", "libdav1d", "liblcms2"]).filter { name in
-                        all.contains { $0.hasPrefix("\(name).so.") }
-                    }
-                }
-                for arguments in [
-                    ["--help"], ["get", lines[0]], ["list"], ["stats"], ["run"] + lines,
-                ] {
-                    #expect(try await loaded(by: arguments) == [], "\(arguments)")
-                }
-                #expect(
-                    try await loaded(by: ["--version"])
-                        == ["libcurl", "libavif", "libdav1d", "liblcms2"])
-            }
-        }
     }
 
     /// Only conversions by a profile need it. A later run with the library makes them.

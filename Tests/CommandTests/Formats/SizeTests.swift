@@ -59,17 +59,11 @@ struct SizeTests {
                     run.report.entries.first { $0.line == 3 }?.verdict == "failed/invalid-entry")
                 let again = try await workspace.prefetch(lines, ["--resize", "32x32"])
                 #expect(again.summary.outcomes["fresh"] == 2, "\(again.result)")
-            }
-        }
-    }
 
-    /// A JPEG over the pixel limit may be scaled down, since it is decoded smaller.
-    @Test func aLargePictureHasAThumbnail() async throws {
-        try await withOrigin { origin in
-            // 48 × 32 pixels; an eighth of them is decoded.
-            origin.serve("/a", .picture(try Fixtures.file("larger.jpg"), Self.fresh))
-            let url = origin.url("/a")
-            try await withWorkspace { workspace in
+                // A JPEG over the pixel limit may be scaled down, since it is decoded smaller: an
+                // eighth of these 48 × 32 pixels.
+                origin.serve("/large", .picture(try Fixtures.file("larger.jpg"), Self.fresh))
+                let url = origin.url("/large")
                 let small = ["--max-pixels", "500"]
                 let whole = try await workspace.prefetch([url], small)
                 #expect(whole.report.verdicts == ["failed/too-many-pixels"], "\(whole.result)")

@@ -104,6 +104,19 @@ struct ParsedLogTests {
         let names = Prefetch.subcommands
         #expect(Set(Self.calls.keys) == names)
         try await withHostileCache { workspace, run in
+            // Data stays data: JSON has the same values, and a file has all bytes.
+            let json = try await run(["list", "--json"])
+            let keys = try json.jsonLines().compactMap { $0["key"] as? String }
+            #expect(Set(Self.hostile).isSubset(of: keys), "\(json)")
+            #expect(Self.obeyed(json) == [])
+            var command = workspace.command(["list"]).inShell("\"$0\" \"$@\" > rows.tsv")
+            command.environment["GITHUB_ACTIONS"] = "true"
+            #expect(try await command.run().status == 0)
+            let rows = try String(contentsOfFile: workspace.folder + "/rows.tsv", encoding: .utf8)
+            for text in Self.hostile { #expect(rows.contains(text), "\(rows)") }
+            let outside = try await workspace.run("list")
+            #expect(outside.output == rows, "\(outside)")
+
             let text = Self.hostile.map { "\"\($0)\" = 1\n[variant.\"\($0)\"]\n" }.joined()
             try workspace.write(Array(text.utf8), to: "##[x].toml")
             // Removing comes last.
@@ -131,23 +144,6 @@ struct ParsedLogTests {
                     #expect(Self.obeyed(result) == [], "\(result)")
                 }
             }
-        }
-    }
-
-    /// JSON has the same values, and a file has all bytes.
-    @Test func dataStaysData() async throws {
-        try await withHostileCache { workspace, run in
-            let json = try await run(["list", "--json"])
-            let keys = try json.jsonLines().compactMap { $0["key"] as? String }
-            #expect(Set(Self.hostile).isSubset(of: keys), "\(json)")
-            #expect(Self.obeyed(json) == [])
-            var command = workspace.command(["list"]).inShell("\"$0\" \"$@\" > rows.tsv")
-            command.environment["GITHUB_ACTIONS"] = "true"
-            #expect(try await command.run().status == 0)
-            let rows = try String(contentsOfFile: workspace.folder + "/rows.tsv", encoding: .utf8)
-            for text in Self.hostile { #expect(rows.contains(text), "\(rows)") }
-            let outside = try await workspace.run("list")
-            #expect(outside.output == rows, "\(outside)")
         }
     }
 }
