@@ -52,7 +52,7 @@ final class MemorySpill: QueueSpilling {
 
 extension Scheduler {
     /// For tests that ignore the knowledge for the next run.
-    mutating func finished(_ use: HostUse, _ signal: HostPacing.Signal, at now: Instant) {
+    mutating func finished(_ use: HostTurn, _ signal: HostPacing.Signal, at now: Instant) {
         finished(use, of: "http://nobody", signal, at: now)
     }
 
