@@ -140,6 +140,16 @@ struct BlacklistConditionTests {
                     let run = try await workspace.prefetch([url], "--netrc-file", "netrc")
                     #expect(run.report.verdicts == [verdict], "\(run.result)")
                 }
+
+                // No secret is stored.
+                let run = try await workspace.prefetch(
+                    [origin.url("/b.png") + " header=x-token:hunter2"], "--user", "me:hunter2")
+                #expect(run.report.verdicts == ["failed/http-status"], "\(run.result)")
+                let rows = try await workspace.query("SELECT conditions FROM failure")
+                let text = try #require(rows.first?.first ?? nil)
+                #expect(text.hasPrefix("request=") && !text.contains("hunter2"), "\(text)")
+                // 32 bits for each of the settings.
+                #expect(text.split(separator: " ").allSatisfy { $0.drop { $0 != "=" }.count <= 9 })
             }
         }
     }
@@ -174,22 +184,6 @@ struct BlacklistConditionTests {
                 try await workspace.query("UPDATE failure SET conditions = \(conditions)")
                 let second = try await workspace.prefetch([url])
                 #expect(second.report.verdicts == [verdict], "\(second.result)")
-            }
-        }
-    }
-
-    @Test func noSecretIsStored() async throws {
-        try await withOrigin { origin in
-            origin.serve("/a.png", .notFound)
-            try await withWorkspace(without: [.retries, .probes]) { workspace in
-                let run = try await workspace.prefetch(
-                    [origin.url("/a.png") + " header=x-token:hunter2"], "--user", "me:hunter2")
-                #expect(run.report.verdicts == ["failed/http-status"], "\(run.result)")
-                let rows = try await workspace.query("SELECT conditions FROM failure")
-                let text = try #require(rows.first?.first ?? nil)
-                #expect(text.hasPrefix("request=") && !text.contains("hunter2"), "\(text)")
-                // 32 bits for each of the settings.
-                #expect(text.split(separator: " ").allSatisfy { $0.drop { $0 != "=" }.count <= 9 })
             }
         }
     }

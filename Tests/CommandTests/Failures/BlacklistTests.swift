@@ -36,15 +36,9 @@ struct BlacklistTests {
                 #expect(try await workspace.query("SELECT * FROM failure") == [])
                 let last = try await workspace.prefetch([url])
                 #expect(last.report.verdicts == ["fresh"], "\(last.result)")
-            }
-        }
-    }
-
-    @Test func correctedLineIsRequestedThoughItsKeyFailed() async throws {
-        try await withOrigin { origin in
-            origin.serve("/typo.png", .notFound)
-            origin.serve("/logo.png", .image(BlacklistTests.picture))
-            try await withWorkspace(without: [.retries, .probes]) { workspace in
+                // A corrected line is requested though its key failed.
+                origin.serve("/typo.png", .notFound)
+                origin.serve("/logo.png", .image(BlacklistTests.picture))
                 for (path, verdict) in [
                     ("/typo.png", "failed/http-status"), ("/typo.png", "blacklisted"),
                     ("/logo.png", "downloaded"),
@@ -167,25 +161,6 @@ struct BlacklistTests {
         }
     }
 
-    @Test func copyOfARemovedURLStaysWithoutRequests() async throws {
-        try await withOrigin { origin in
-            let url = origin.url("/a.png")
-            origin.serve("/a.png", .picture(BlacklistTests.picture), .notFound)
-            try await withWorkspace(without: [.retries, .probes]) { workspace in
-                let first = try await workspace.prefetch([url])
-                let path = try #require(first.report.entries.first?.path)
-                for verdict in ["failed/http-status", "blacklisted"] {
-                    let run = try await workspace.prefetch([url])
-                    #expect(run.report.verdicts == [verdict], "\(run.result)")
-                }
-                #expect(origin.requests.count == 2)
-                let get = try await workspace.run("get", "--stale", url)
-                #expect(get.output == "\(workspace.cache)/\(path)\n", "\(get)")
-                #expect(try await workspace.judge(sources: [url: BlacklistTests.picture]) == 1)
-            }
-        }
-    }
-
     @Test func cacheHasPrecedenceOverBlacklist() async throws {
         try await withOrigin { origin in
             let url = origin.url("/a.png")
@@ -203,6 +178,20 @@ struct BlacklistTests {
                 let offline = try await workspace.prefetch([url], "--offline")
                 #expect(offline.report.verdicts == ["fresh"], "\(offline.result)")
                 #expect(origin.requests.count == 2)
+
+                // The copy of a removed URL stays without requests.
+                let removed = origin.url("/b.png")
+                origin.serve("/b.png", .picture(BlacklistTests.picture), .notFound)
+                let first = try await workspace.prefetch([removed])
+                let path = try #require(first.report.entries.first?.path)
+                for verdict in ["failed/http-status", "blacklisted"] {
+                    let run = try await workspace.prefetch([removed])
+                    #expect(run.report.verdicts == [verdict], "\(run.result)")
+                }
+                #expect(origin.snapshot.count(of: "/b.png") == 2)
+                let get = try await workspace.run("get", "--stale", removed)
+                #expect(get.output == "\(workspace.cache)/\(path)\n", "\(get)")
+                #expect(try await workspace.judge(sources: [removed: BlacklistTests.picture]) == 2)
             }
         }
     }
