@@ -644,7 +644,7 @@ struct ListByURLTests {
                 try workspace.write(index(paths.map { origin.url($0) }).body, to: "index.xml")
                 let running = try workspace.command(
                     ["index.xml", "--stall-timeout", "1h"]
-                        + (isStopped ? [] : ["--deadline", "300ms"])
+                        + (isStopped ? [] : ["--deadline", "3s"])
                 ).start()
                 try await origin.wait(for: "sitemaps") { $0.inFlight == 3 }
                 if isStopped { running.signal(SIGTERM) }
