@@ -56,11 +56,20 @@ struct ContentIdentity: Hashable, Sendable {
         (self.high, self.low) = (high, low)
     }
 
+    /// 32 hexadecimal digits.
     var text: String {
-        [high, low].map { word in
-            let digits = String(word, radix: 16)
-            return String(repeating: "0", count: 16 - digits.utf8.count) + digits
-        }.joined()
+        var bytes: [UInt8] = []
+        appendText(to: &bytes)
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    func appendText(to bytes: inout [UInt8]) {
+        for word in [high, low] {
+            for shift in stride(from: 60, through: 0, by: -4) {
+                let digit = UInt8(truncatingIfNeeded: word >> UInt64(shift)) & 15
+                bytes.append(UInt8(hexadecimalDigitOf: digit))
+            }
+        }
     }
 }
 

@@ -17,6 +17,7 @@ struct ExportState: Sendable {
 
     struct Entry: Hashable, Sendable {
         var identity: ContentIdentity
+        /// `-`, or milliseconds.
         let time: String
         let size: Int
         let modifiedAt: Int
@@ -109,6 +110,9 @@ struct ExportState: Sendable {
         path == name || path.hasPrefix(name + "-new")
     }
 
+    /// Adds a file.
+    ///
+    /// - Precondition: its path sorts after all others.
     mutating func append(_ entry: Entry, for path: String) {
         records.append(KnownFile(path: path, entry: entry))
     }
@@ -127,7 +131,7 @@ struct ExportState: Sendable {
         bytes.reserveCapacity(records.count * 128)
         for record in records {
             let entry = record.entry
-            bytes += entry.identity.text.utf8
+            entry.identity.appendText(to: &bytes)
             for text in [entry.time, String(entry.size), String(entry.modifiedAt), record.path] {
                 bytes.append(UInt8(ascii: " "))
                 bytes.append(contentsOf: text.utf8)
