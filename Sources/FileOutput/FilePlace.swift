@@ -13,10 +13,10 @@ package struct FilePlace: Sendable {
     /// Whether the name is one of procfs, which leads to a pipe, a terminal or a deleted file.
     let isOpenFile: Bool
 
+    /// As in the kernel.
     private static let mostLinks = 40
     /// `PROC_SUPER_MAGIC`, see linux/magic.h.
     private static let procfs: UInt32 = 0x9fa0
-
 }
 
 extension FilePlace {

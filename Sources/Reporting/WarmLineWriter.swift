@@ -143,6 +143,7 @@ private struct LineForm {
     }
 
     private let bytes: [UInt8]
+    /// In the order of the line.
     private let values: [Value]
     /// The start of every path, with the quotation mark, up to the two-digit folder.
     private let pathStart: [UInt8]

@@ -15,6 +15,7 @@ struct ContentWriter {
     let links: Bool
     /// The files' mode; nil for 0666 less the umask.
     let mode: FileMode?
+    /// The number of threads for an archive.
     let workers: Int
     let isCancelled: @Sendable () -> Bool
     /// Whether the file system may be able to share blocks.

@@ -5,6 +5,7 @@ import PrefetchModel
 struct ExportFolder: Sendable {
     let parent: Folder
     let name: String
+    /// Nil if it is new.
     let folder: Folder?
     /// Nil if no export has written it.
     let state: ExportState?

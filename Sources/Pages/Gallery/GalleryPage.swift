@@ -8,8 +8,10 @@ package struct GalleryPage {
     /// Keeps a page within ``ReportPage/mostBytes``.
     package static let imagesPerPage = 200
 
+    /// In the order of their hosts.
     private let images: [GalleryImage]
     private let gallery: Gallery
+    /// From 1.
     private let number: Int
     private let isLast: Bool
 

@@ -119,3 +119,12 @@ enum Chart {
         return "\(hundredths / 100).\(fraction < 10 ? "0" : "")\(fraction)"
     }
 }
+
+extension HTMLWriter {
+    /// Writes the labels below a chart, from left to right.
+    mutating func axis(_ labels: String...) {
+        element("div", ["class": "axis"]) { axis in
+            for label in labels { axis.element("span", label) }
+        }
+    }
+}

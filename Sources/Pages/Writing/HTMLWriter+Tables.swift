@@ -11,15 +11,6 @@ struct TableColumn {
     fileprivate var cssClass: String? { isNumber ? "n" : nil }
 }
 
-extension HTMLWriter {
-    /// Writes the labels below a chart, from left to right.
-    mutating func axis(_ labels: String...) {
-        element("div", ["class": "axis"]) { axis in
-            for label in labels { axis.element("span", label) }
-        }
-    }
-}
-
 struct TableCell {
     let write: (inout HTMLWriter) -> Void
 

@@ -65,6 +65,7 @@ package struct JSONObject: Sendable {
 
     package mutating func addNull(_ name: String) { writer.null(.text(name)) }
 
+    /// The whole object as UTF-8, without a line end.
     package var bytes: [UInt8] { writer.bytes + [UInt8(ascii: "}")] }
 }
 

@@ -13,7 +13,6 @@ package struct HostRow: Hashable, Sendable {
     /// Nil if the list had too few entries to find one.
     package var limit: HostPace.Limit?
     package var hint: String?
-
 }
 
 extension HostRow {
@@ -35,6 +34,7 @@ struct RequestedHosts: Sendable {
 
     private var tallies: [String: Tally] = [:]
 
+    /// Entries of further hosts are not counted.
     private static let mostHosts = 256
     private static let shownHosts = 10
 

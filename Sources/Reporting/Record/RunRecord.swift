@@ -114,6 +114,7 @@ extension EntryResult {
     }
 }
 
+/// Downloaded images by stored format.
 package struct FormatTotals: Sendable {
     package struct Sums: Hashable, Sendable {
         package fileprivate(set) var images = 0
@@ -164,6 +165,7 @@ package struct RunPictures: Sendable {
 package struct Ranking<Element: Sendable>: Sendable {
     package static var limit: Int { 10 }
 
+    /// Largest first.
     package private(set) var elements: [(value: Int64, element: Element)] = []
 
     /// Adds an element if it is among the largest. Of equal ones the first is kept.

@@ -5,6 +5,7 @@ import PrefetchModel
 /// Slots are 10 ms wide at first. When a run lasts longer, each pair becomes one.
 package struct RunTimeline: Sendable {
     package struct Slot: Hashable, Sendable {
+        /// Entries that ended without failing.
         package fileprivate(set) var warm = 0
         package fileprivate(set) var failed = 0
         /// Attempts after the first one of entries that ended in the slot.

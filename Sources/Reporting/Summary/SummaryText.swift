@@ -30,6 +30,7 @@ package struct SummaryText: Sendable {
     /// Whether known failures are only counted.
     var isQuiet = false
     private var failures = FailureGroups()
+    /// Whether a URL among the arguments was not an image.
     private(set) var hasForeignArgument = false
     /// The first lines about entries that were neither warm nor requested.
     private var blacklisted: [String] = []
