@@ -91,6 +91,7 @@ struct CacheMerge {
                         besides: lost, at: now)
                 }
             } catch {
+                // Only ends the threads: the error to report is this one.
                 _ = try? adoption.finish(isAbandoned: true)
                 throw error
             }

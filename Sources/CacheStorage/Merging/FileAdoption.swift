@@ -35,6 +35,7 @@ final class FileAdoption: Sendable {
         self.content = content
         self.directories = directories
         for number in 0..<workers {
+            // Fewer threads suffice: the merging thread takes part.
             guard
                 let thread = try? OwnedThread(
                     name: "adopt-\(number)", { [self] in while takeBatch(waits: true) {} })

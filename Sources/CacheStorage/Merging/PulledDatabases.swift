@@ -54,7 +54,7 @@ package struct PulledDatabases {
         try folder.folder(cache, isCreated: true)
     }
 
-    /// Removes all databases. What cannot be removed stays until the next pull.
+    /// Removes all databases. They are copies, so errors are ignored: the next pull tries again.
     package static func remove(in directory: CacheDirectory) {
         guard
             let folder = try? directory.handle.folder(name),

@@ -146,7 +146,8 @@ package final class CacheDirectory: Sendable {
         guard names.contains("content"),
             names.isSubset(of: [CacheDirectory.lockName, "content", "tmp", ListStore.folderName])
         else { return false }
-        // A name that cannot be opened as a folder does not belong to a cache.
+        // A name that cannot be opened as a folder, for any reason, is not a cache's: the caller
+        // refuses the whole.
         guard let content = try? handle.folder("content") else { return false }
         var hasFiles = false
         for name in try content.names() {
@@ -304,8 +305,8 @@ package final class CacheDirectory: Sendable {
         }
     }
 
-    /// Makes a file that `fill` writes; it returns false to drop the file. With `replaces`, an
-    /// existing one is overwritten. Nothing is left after an error.
+    /// Makes a file that `fill` writes. Returns the result of `fill`: false drops the file. With
+    /// `replaces`, an existing file is overwritten. Nothing is left after an error.
     func writeNewFile(
         _ name: String, in folder: FileDescriptor, replaces: Bool = false,
         _ fill: (Int32) throws(StorageError) -> Bool

@@ -20,6 +20,8 @@ package final class DatabaseCopy: Sendable {
         let path = directory.path(of: name)
         if directory.contains(name) { try directory.remove(name) }
         try directory.makeFile(name)
+        // The copy is read through its open file. The next run removes the rest with the other
+        // temporary files.
         defer { try? directory.removeDatabase(name) }
         guard try directory.copyDatabase(to: name, isStopped: isStopped) else { return nil }
         guard let file = FileDescriptor.reading(name, in: directory.handle) else {

@@ -36,6 +36,7 @@ package struct StatusFile: Sendable {
     }
 
     package func remove() {
+        // A file that stays is harmless, as after a kill.
         for name in [StatusFile.name, StatusFile.temporaryName] { try? directory.remove(name) }
     }
 

@@ -84,6 +84,7 @@ package struct CacheCheckUp: Sendable {
             made(.failures) { () throws(StorageError) in
                 .failures(try catalog.failureCounts { $0.isBlacklisted(at: now) })
             })
+        // An unreadable database has a line of its own.
         let origins = (try? catalog.largestHosts(OriginProbe.originLimit)) ?? []
         return (diagnoses, origins)
     }
@@ -126,6 +127,7 @@ package struct CacheCheckUp: Sendable {
     }
 
     private func space(_ examination: CacheExamination, _ catalog: CacheCatalog?) -> Diagnosis {
+        // Without runs, the line lacks the growth.
         let runs = (try? catalog?.runs()) ?? []
         return .space(
             examination.directory.room,
