@@ -4,8 +4,8 @@ internal import CSQLite
 
 extension Connection {
     /// Copies a snapshot of the database, including its log, over another one of the same thread.
-    /// `isStopped` is called before each step of 1 or more pages; true stops the copy, which is
-    /// unusable then, and false is returned.
+    /// Before each step of `pagesAtOnce` pages, 1 or more, `isStopped` may end the copy. Returns
+    /// false then, and the copy is unusable.
     ///
     /// Takes no lock between steps. A change by another connection restarts the copy; changes by
     /// this one are included.

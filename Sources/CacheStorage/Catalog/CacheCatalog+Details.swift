@@ -106,6 +106,7 @@ package struct SourceDetails: Sendable {
 }
 
 extension CacheCatalog {
+    /// Nil if the resource was removed.
     package func source(of resource: Resource) throws(StorageError) -> SourceDetails? {
         try database.read("looking up a source") { database in
             try database.first(

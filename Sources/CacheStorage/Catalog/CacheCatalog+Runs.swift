@@ -89,6 +89,7 @@ extension CacheCatalog {
         return runs
     }
 
+    /// The starts of the last runs over these manifests, latest first.
     package func starts(manifests: [String], limit: Int) throws(StorageError) -> [Timestamp] {
         // Older runs over the same manifests are not looked for.
         let searchedRuns: Int64 = 1_000

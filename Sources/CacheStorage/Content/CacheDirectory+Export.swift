@@ -14,7 +14,8 @@ extension CacheDirectory {
         case impossible
     }
 
-    /// Gives the content file of an image a second name in another folder, and returns its status.
+    /// Gives the content file of an image a second name in another folder. After ``Handover/done``,
+    /// `status` is the file's.
     ///
     /// Compares its size with the row, not its digest. The path is for messages.
     ///

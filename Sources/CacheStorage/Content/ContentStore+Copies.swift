@@ -10,8 +10,8 @@ extension ContentStore {
         var bytesWithoutRoom = 0
     }
 
-    /// Replaces content files in `folder` that have names elsewhere, too, by copies with the mode
-    /// of new files. Their bytes are shared where the file system can do that.
+    /// Replaces content files that have other hard links by copies with the mode of new files.
+    /// Copies share the blocks of their originals where the file system supports it.
     ///
     /// Each copy replaces its file atomically, after all of them are on the disk. Only for the
     /// holder of the lock, while nothing is being stored.
@@ -45,7 +45,7 @@ extension ContentStore {
         }
     }
 
-    /// Returns false without room for the copy.
+    /// Returns false if the disk has no room for the copy.
     private func copy(
         _ name: String, in folder: FileDescriptor, to number: Int32,
         _ newPath: String, _ size: inout Int

@@ -271,6 +271,7 @@ extension ContentDigest {
     }
 }
 
+/// A least-recently-used cache of open folders.
 struct OpenFolders {
     private struct OpenFolder {
         let handle: FileDescriptor

@@ -4,7 +4,7 @@ import PrefetchModel
 /// An open file or directory, closed with its last reference.
 final class FileDescriptor: Sendable {
     let number: Int32
-    /// The path of a folder, for messages.
+    /// The path of a folder, for messages; empty for a file.
     let path: String
 
     init(_ number: Int32, path: String = "") {

@@ -21,8 +21,8 @@ struct FolderTimes: Hashable {
 }
 
 extension ContentStore {
-    /// The times of a folder of content files, of 0 to 255; nil if it is missing or not a folder,
-    /// for example a symbolic link.
+    /// The times of a content folder; nil if it is missing or not a folder, for example a symbolic
+    /// link.
     func times(ofFolder number: UInt8) throws(StorageError) -> FolderTimes? {
         guard let status = content.status(of: ContentStore.name(ofFolder: number)) else {
             guard errno == ENOENT else { throw .system("stat", path(ofFolder: number)) }

@@ -155,6 +155,7 @@ package enum FileCheck: String, CaseIterable, Sendable {
     /// Lists the folders that have changed since all their files were last seen. Finds removed
     /// files, and usually lists nothing.
     case auto
+    /// Every file must exist with its full size.
     case always
     /// Rows are trusted.
     case never

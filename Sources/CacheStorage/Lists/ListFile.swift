@@ -43,7 +43,7 @@ package final class ListFile: Sendable {
         guard rewind() else { return nil }
     }
 
-    /// Moves the descriptor to the beginning of the list. Returns whether it could.
+    /// Moves the descriptor to the beginning of the list. Returns whether that succeeded.
     package func rewind() -> Bool { lseek(file.number, off_t(start), SEEK_SET) == start }
 
     /// Calls `body` with the bytes of the list, piece by piece. Returns false if they cannot be

@@ -32,8 +32,9 @@ final class SharedScan<Piece: Sendable>: Sendable {
     private static var rowsPerLookup: Int { 8 }
     private static var leastLookups: Int { 20_000 }
 
-    /// Creates a scan of a table of that many rows, which is read in pieces, immediately if
-    /// `expectedLookups` suggests it. A table of more than `mostRows` rows is never read.
+    /// Creates a scan of a table with about this many rows in `pieces`, 1 or more. An estimate
+    /// `expectedLookups` that exceeds the threshold has the table read immediately. A table of more
+    /// than `mostRows` rows is never read.
     init(pieces: Int, rows: Int, mostRows: Int, expectedLookups: Int) {
         self.pieces = pieces
         lookupsBefore =

@@ -16,9 +16,9 @@ extension ContentStore {
 
     package func hasWholeFile(_ file: ContentFile) -> Bool { directory.hasWholeFile(file) }
 
-    /// Stores a content file that `write` writes into an open file. It returns the digest of the
-    /// bytes, nil for a failure. Returns false if digest or size is another one; nothing is stored
-    /// then.
+    /// Stores a content file that `write` writes into an open file. `write` returns the digest of
+    /// its bytes, or nil after a failure. Returns false, with nothing stored, if the digest or the
+    /// size differs.
     package func receive(
         _ file: ContentFile, _ write: (Int32) -> ContentDigest?
     ) throws(StorageError) -> Bool {
@@ -30,8 +30,10 @@ extension ContentStore {
         }
     }
 
-    /// Makes a file that `fill` writes, among the temporary ones, and renames it into place in the
-    /// content folder. After an error no file has the name.
+    /// Writes a temporary file by `fill`, which takes the open file and its path for messages, and
+    /// renames it into the content folder. Returns false if `fill` did: the file is dropped.
+    ///
+    /// - Throws: when a system call or `fill` fails; no file has the name then.
     func placeNewFile(
         _ name: String, in folder: FileDescriptor,
         _ fill: (Int32, String) throws(StorageError) -> Bool
@@ -68,8 +70,8 @@ extension ContentStore {
         return isKept ? name : nil
     }
 
-    /// Takes over a content file of a seed cache and pins it until ``unpin(_:)``. Returns false if
-    /// that cache has no such file, or it is damaged; nothing is pinned then.
+    /// Links or copies a content file of a seed cache, and pins it until ``unpin(_:)``. Returns
+    /// false, with nothing pinned, if the seed's file is missing or damaged.
     package func take(
         _ image: StoredImage, from seed: SeedCache, hasher: borrowing SHA256Hasher
     ) throws(StorageError) -> Bool {

@@ -21,7 +21,7 @@ struct MergedVariant {
 /// Keeps the later variant of each recipe. If two variants are current under one name, the later
 /// one stays current. So the result depends on the set of rows alone.
 struct MergedVariants {
-
+    /// By recipe.
     private(set) var rows: [String: MergedVariant] = [:]
     /// The files of rows that were not kept.
     private(set) var dropped: [MergedVariant] = []

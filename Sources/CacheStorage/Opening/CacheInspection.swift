@@ -134,8 +134,8 @@ package struct CacheInspection: Sendable {
         image.size.bytes <= FileDescriptor.mostBytes
     }
 
-    /// Reads a content file of the row's size into memory. Returns false if it no longer exists in
-    /// that size.
+    /// Reads an image's content file into `buffer`, which has the size in the image's row. Returns
+    /// false if the file is missing or has another size.
     package func read(
         _ image: StoredImage, into buffer: UnsafeMutableRawBufferPointer
     ) throws(StorageError) -> Bool {

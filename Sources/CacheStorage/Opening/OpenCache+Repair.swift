@@ -13,8 +13,8 @@ extension OpenCache {
         try MissingFiles(database: database, content: content).removeRows(of: images, at: now)
     }
 
-    /// Removes a content file that no row names, `content/ab/NAME`. Returns false if that is not
-    /// permitted, or it is not a file.
+    /// Removes a content file that no row names, by its path `content/ab/NAME`. Returns false if
+    /// permissions forbid it, or it is not a file.
     package func removeOrphan(_ path: String) throws(StorageError) -> Bool {
         try checkHold()
         guard unlinkat(directory.handle.number, path, 0) == 0 || errno == ENOENT else {

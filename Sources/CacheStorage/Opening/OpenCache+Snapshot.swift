@@ -10,8 +10,8 @@ extension OpenCache {
     private static let unfinishedSnapshotName = "tmp/snapshot.sqlite"
 
     /// Copies the database into the same folder, unless the last copy is less than a day old. The
-    /// copy replaces the last one once it is complete, sound and on the disk. Nothing is left if
-    /// `isStopped` returns true. An error does not affect the cache itself.
+    /// copy replaces the last one once it is complete, sound and on the disk. It ends soon after
+    /// `isStopped` returns true, and nothing is left then. An error does not affect the cache.
     package func takeSnapshot(at now: Timestamp, isStopped: () -> Bool) throws(StorageError) {
         if let last = directory.snapshotTime {
             let age = now.timeSince(last)

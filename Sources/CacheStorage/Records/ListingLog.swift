@@ -24,8 +24,9 @@ package struct ListingLog: Sendable {
         try database.first("SELECT max(id) FROM resource") { try $0.optionalInteger(0) ?? 0 } ?? 0
     }
 
-    /// Records the resources that a run has listed. If it does not know all entries of its lists,
-    /// they may name any resource, and all count as listed just before the others.
+    /// Records the resources that a run has listed. Without `isWhole`, the run has not read all
+    /// entries of its lists. These may name any resource, so all resources count as listed just
+    /// before the others.
     package func note(
         _ listed: ResourceSet, isWhole: Bool = true, startedAt start: Timestamp, at now: Timestamp
     ) throws(StorageError) {

@@ -46,13 +46,14 @@ package final class PartialStore: Sendable {
         temporary = try directory.handle.folder("tmp", isCreated: true)
     }
 
-    /// Keeps a partial download, in place of any other of that key. Removes those older than
-    /// ``longestAge``, and then the oldest until there is space. Nothing of it remains after an
-    /// error.
+    /// Stores a partial download in place of any earlier one of its key. Removes downloads older
+    /// than ``longestAge``, and then the oldest ones until there is space.
     ///
-    /// `url` sent the bytes, after all redirects, and has no user information; `total` is the size
-    /// of the whole body, if known. Returns false if it is not worth keeping: not larger than
+    /// `url` is the URL after all redirects, without user information. `total` is the size of the
+    /// whole body, if known. Returns false if the download is not worth storing: not larger than
     /// ``smallestBody``, larger than the capacity, or complete.
+    ///
+    /// - Throws: when it cannot be written; nothing of it remains then.
     @discardableResult
     package func store(
         key: String, url: String, validator: PartialValidator, total: Int?,
@@ -82,11 +83,13 @@ package final class PartialStore: Sendable {
         return true
     }
 
-    /// Moves the partial download of a key from the same URL into memory, and removes it. One from
-    /// another URL is kept: redirects may still lead there. After an error it is kept, too.
+    /// Moves the partial download of a key from the same URL into memory. A download from another
+    /// URL is kept: redirects may still lead there.
     ///
-    /// The buffer has the size that ``part(key:)`` returns. Returns false without a download, or if
-    /// its file is damaged; the buffer may have been written to.
+    /// The buffer has the size that ``part(key:)`` returns. Returns false if there is no download,
+    /// or its file is damaged; the buffer may have been written to.
+    ///
+    /// - Throws: when the database cannot be written; the download is kept then.
     package func take(
         key: String, url: String, into buffer: UnsafeMutableRawBufferPointer
     ) throws(StorageError) -> Bool {

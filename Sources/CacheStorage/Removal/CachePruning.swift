@@ -17,9 +17,9 @@ package struct CachePruning {
     private let isProtected: (Int64) -> Bool
     private let protectsSuperseded: (Int64) -> Bool
 
-    /// Limits keep images for which `isProtected` holds, and superseded variants of images for
-    /// which `protectsSuperseded` does, because the run may use them again; by default for
-    /// every protected image. No batch begins once `shouldStop` returns true.
+    /// Limits keep protected images. They also keep superseded variants that the run may use again:
+    /// of images that `protectsSuperseded` accepts, by default of every protected image. No batch
+    /// begins once `shouldStop` returns true.
     package init(
         _ rules: PruneRules, at now: Timestamp, until shouldStop: @escaping () -> Bool = { false },
         protecting isProtected: @escaping (Int64) -> Bool = { _ in false },

@@ -20,7 +20,7 @@ package final class ImageRemoval: ImageRemoving {
     package private(set) var totals = RemovalTotals()
     package var database: CacheDatabase { cache.database }
 
-    /// Removes variants, or with nil whole images, of a cache that is open for writing.
+    /// `cache` is open for writing. Without a `variant`, whole images are removed.
     package init(_ cache: OpenCache, variant: VariantSelector?, at now: Timestamp) {
         self.cache = cache
         self.variant = variant

@@ -264,8 +264,10 @@ package final class MetadataWriter: Sendable {
 
     // MARK: Commits
 
-    /// Commits a group and delivers it; on a full disk, as much of it as fits. Returns the images
-    /// that its rows replace.
+    /// Commits a group of changes, and reports their tokens to `delivered`. Returns the images that
+    /// the new rows replace.
+    ///
+    /// - Throws: also after a part of the group was committed: on a full disk, as much as fits.
     private func commit(
         _ items: [QueuedChange], with statements: inout MetadataStatements,
         _ delivered: ([Int]) -> Void

@@ -70,9 +70,9 @@ package final class RoomBudget: Sendable {
 
     var isExhausted: Bool { state.withLock { $0.isExhausted } }
 
-    /// Reserves room for the files of an entry, and waits for it. Files that exist already count
-    /// until ``settle(_:usage:)``; files that the entry's commit `replaces` and so frees are
-    /// subtracted. The token has no reservation yet.
+    /// Reserves room for files of these sizes, and waits for it. Files that exist already count
+    /// until ``settle(_:usage:)``. `replaced` are the sizes of files that the entry's commit frees.
+    /// The entry, named by `token`, has no reservation yet.
     package func reserve(
         _ sizes: some Sequence<ByteCount>, replacing replaced: some Sequence<ByteCount> = [],
         for token: Int

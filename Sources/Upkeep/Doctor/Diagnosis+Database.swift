@@ -4,8 +4,8 @@ package import PrefetchModel
 // Checks of the database and of leftovers.
 
 extension Diagnosis {
-    /// Returns the line about the database. `wasLookedThrough`: it was just read completely,
-    /// without finding damage.
+    /// Returns the line about the database. `wasLookedThrough` tells whether it was just read
+    /// completely, without finding damage.
     package static func database(
         size: ByteCount, isSuspected: Bool, wasLookedThrough: Bool
     ) -> Diagnosis {
@@ -25,7 +25,8 @@ extension Diagnosis {
     /// seconds.
     private static let largestLog = ByteCount.mebibytes(64)
 
-    /// Returns the line about the write-ahead log and the rollback journal; nil for none.
+    /// Returns the line about the write-ahead log and the rollback journal. A size is nil if there
+    /// is no such file.
     package static func log(_ log: ByteCount?, journal: ByteCount?, isHeld: Bool) -> Diagnosis {
         if let journal, journal.bytes > 0 {
             return isHeld

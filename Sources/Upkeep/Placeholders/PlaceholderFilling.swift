@@ -20,7 +20,7 @@ package struct PlaceholderFilling: Sendable {
         package var done: Int { made + failed + skipped }
     }
 
-    /// An image without a placeholder, which could not be made.
+    /// An image for which no placeholder could be made.
     package struct FailedImage: Sendable {
         package let key: String
         package let message: String

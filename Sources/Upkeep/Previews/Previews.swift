@@ -36,13 +36,13 @@ package struct Previews: Sendable {
         return thumbnail(of: image, bytes: bytes)
     }
 
-    /// The same of bytes that were read before.
+    /// Returns a thumbnail as ``thumbnail(of:)`` does, of bytes that were already read.
     package func thumbnail(of image: StoredImage, bytes: [UInt8]) -> [UInt8]? {
         guard image.format.isDecoded, crashes.crash(of: image.digest) == nil else { return nil }
         let made = bytes.withUnsafeBytes { bytes in
             Result { () throws(CodecError) in try thumbnail(of: bytes) }
         }
-        // A page is complete without it, whatever the fault is.
+        // A page is complete without the thumbnail.
         return (try? made.get()) ?? nil
     }
 

@@ -83,8 +83,8 @@ package struct ImageSeed {
     }
 
     /// Stores images as the responses of their URLs, without header fields: all of them or none.
-    /// Keys differ. The names of `variants` are recorded as in a run; by default the first
-    /// image's. Returns the stored image of each variant of each entry.
+    /// Their keys differ. The names of `variants`, by default of the first image's variants, are
+    /// recorded as in a run. Returns the stored image of each variant of each entry.
     @discardableResult
     package static func store(
         _ entries: [Entry], naming variants: [RequestedVariant]? = nil, in cache: OpenCache,

@@ -11,7 +11,7 @@ struct FolderCheck: ~Copyable {
         /// The image of the rows, if any.
         var image: StoredImage?
 
-        /// The image to remove from the rows; nil for an unreadable file, which may be whole.
+        /// The image with rows to remove; nil for an unreadable file, which may be whole.
         var wrongImage: StoredImage? { finding.kind == .unreadable ? nil : image }
     }
 
