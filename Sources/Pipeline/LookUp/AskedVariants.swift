@@ -4,7 +4,8 @@ import PrefetchModel
 
 /// The variants of a batch's entries: mostly the run's.
 struct AskedVariants {
-    private struct Asked {
+    /// A class: a value would be copied with all of its references for each entry.
+    private final class Asked {
         let variants: VariantSet
         let names: [VariantName]
         let recipes: [RecipeFingerprint]

@@ -25,18 +25,18 @@ struct HostHeaps: Sendable {
     }
 
     mutating func move(_ host: Int, to place: Place) {
-        var (first, removed, given): (HostStore.Rank?, HostStore.Rank?, HostStore.Rank?)
-        var time: Scheduler.Instant?
+        var (ready, givenUp, emptied): (HostStore.Rank?, HostStore.Rank?, HostStore.Rank?)
+        var pausing: Scheduler.Instant?
         switch place {
         case .none: break
-        case .ready(let rank): first = rank
-        case .pausing(let until): time = until
-        case .givenUp(let rank): given = rank
-        case .emptied(let rank): removed = rank
+        case .ready(let rank): ready = rank
+        case .pausing(let until): pausing = until
+        case .givenUp(let rank): givenUp = rank
+        case .emptied(let rank): emptied = rank
         }
-        ready.set(host, to: first)
-        pausing.set(host, to: time)
-        givenUp.set(host, to: given)
-        emptied.set(host, to: removed)
+        self.ready.set(host, to: ready)
+        self.pausing.set(host, to: pausing)
+        self.givenUp.set(host, to: givenUp)
+        self.emptied.set(host, to: emptied)
     }
 }
