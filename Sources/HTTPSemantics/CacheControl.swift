@@ -104,7 +104,7 @@ private struct Directive {
     let name: String
     let argument: Argument
 
-    /// The argument as a number of seconds; nil for any other.
+    /// The argument as a number of seconds; nil if it is not a number.
     var duration: Duration? {
         guard case .value(let bytes) = argument else { return nil }
         return CacheControl.deltaSeconds(bytes).map { .seconds($0) }

@@ -1,7 +1,7 @@
 package import PrefetchModel
 
-/// The time during which a stored response may be used without a request (RFC 9111 §4.2),
-/// for a private cache filled by batches.
+/// The time during which a stored response may be used without a request (RFC 9111 §4.2), for a
+/// private cache filled by batches.
 package struct Freshness: Sendable {
     package enum StorageVerdict: Hashable, Sendable {
         /// Must not be stored (`no-store`, §5.2.2.5).
@@ -66,8 +66,8 @@ package struct Freshness: Sendable {
     /// stale: a clock that was wrong once must not make it immortal. Takes constant time and
     /// allocates nothing, since a run calls it for each entry of its manifest.
     ///
-    /// `expiresAt` is the verdict at the time of the last validation, by rules that may have been
-    /// others. At the instant of expiry the response is stale (§4.2).
+    /// `expiresAt` is the verdict of the last validation, whose rules may have differed. At the
+    /// instant of expiry the response is stale (§4.2).
     package static func isFresh(
         validatedAt: Timestamp, expiresAt: Timestamp, at now: Timestamp, rules: Rules
     ) -> Bool {

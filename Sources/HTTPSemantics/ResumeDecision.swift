@@ -21,8 +21,8 @@ package enum ResumeDecision: Hashable, Sendable {
     /// total and validator (RFC 9110 §15.3.7.3). A shorter one, though allowed (§14.2), is
     /// refused: it looks like another interrupted body.
     ///
-    /// The request left out `offset` stored bytes, and sent `validator` in `If-Range`. The first
-    /// response may have told the length of the whole body, `knownTotal`.
+    /// The request left out `offset` stored bytes, and sent `validator` in `If-Range`. `knownTotal`
+    /// is the length of the whole body, if the first response stated it.
     package static func of(
         status: Int, fields: [HeaderField], offset: Int, validator: PartialValidator,
         knownTotal: Int?

@@ -22,8 +22,8 @@ extension StoredResponse {
     /// The fields to send for validation (RFC 9111 §4.3.1); none without a usable validator.
     ///
     /// `If-Modified-Since` accompanies `If-None-Match`, for origins that only know the former;
-    /// others ignore it (RFC 9110 §13.1.3). A `Last-Modified` that is no date is not sent: origins
-    /// must ignore it.
+    /// others ignore it (RFC 9110 §13.1.3). An invalid `Last-Modified` is not sent: origins must
+    /// ignore it.
     ///
     /// `matchesVary` tells whether the request selects the stored response, by
     /// ``Vary/matches(_:request:)`` or because it does not vary. If not, the origin may select

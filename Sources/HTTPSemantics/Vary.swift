@@ -11,7 +11,7 @@ package enum Vary {
 
     /// The canonical text for the values of a response's `Vary` fields; nil when they name nothing.
     ///
-    /// A value that is no list of field names counts as `*`: the selecting fields are unknown.
+    /// A value that is not a list of field names counts as `*`: the selecting fields are unknown.
     package static func text(_ values: [String], request: [HeaderField]) -> String? {
         if matchesNothing(values) { return any }
         let names = names(values)

@@ -61,7 +61,6 @@ final class BodyFilters: Sendable {
 
     /// Makes the image of a body. `reserve` receives the bytes that the image takes in memory, as
     /// it grows.
-    ///
     func image(
         of body: UnsafeRawBufferPointer, by name: BodyFilterName, reserve: (Int) -> Void
     ) throws -> ArraySlice<UInt8> {

@@ -29,7 +29,7 @@ struct Dispatch {
     private var random: any RandomNumberGenerator
     private(set) var starts = 0
     private var uses: [Int: HostOccupation] = [:]
-    /// The host that delayed the run most when that was searched last: a search visits all hosts.
+    /// The last result of ``largestHoldUp(at:)``, which visits all hosts.
     private var lastHoldUp: (host: HoldUp?, nextSearch: Instant?)
     private static let holdUpInterval = Duration.seconds(1)
     /// Shorter pauses are the usual ones between requests.

@@ -223,7 +223,7 @@ struct Intake {
     // MARK: Names of variants
 
     /// Whether to note the use of a warm entry's variants, which earlier lines of its resource do
-    /// not ask for.
+    /// not request.
     ///
     /// `main` is the use of that name by the line, together with the earlier ones.
     func mustNoteAddition(to resource: Int64, _ finding: EntryFinding, main: NameOfMain) -> Bool {

@@ -67,7 +67,8 @@ extension RunCoordinator {
         variants(numbered: store.positions.variantSet(of: identifier))
     }
 
-    /// Does the same during an event of the entry, so that the run ends only after it.
+    /// Does the same during an event of the entry. The run must not end within it, so the next
+    /// ``perform(_:for:with:trouble:)`` reports an error.
     private func readVariants(of identifier: Int) -> VariantSet? {
         do {
             return try store.variantSets.set(store.positions.variantSet(of: identifier))

@@ -227,7 +227,7 @@ package final class ListFetcher: ListOpening {
     /// A request that was sent ahead.
     struct Ahead {
         let transfer: StartedTransfer
-        /// The copy that it has the validators of; nil without one.
+        /// The copy that the request validates; nil without one.
         let copy: ListFile?
     }
 

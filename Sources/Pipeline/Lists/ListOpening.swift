@@ -3,7 +3,8 @@ package import PrefetchModel
 
 /// Opens lists by their URLs. One thread at a time calls it.
 package protocol ListOpening: Sendable {
-    /// Opens a list, at its beginning; it fails without any copy to use in its place.
+    /// Opens a list at its beginning. If the list cannot be fetched, its copy is opened; without a
+    /// copy this fails.
     ///
     /// `allowsEmpty` says whether a list without an entry replaces its copy. `count` counts the
     /// entries of a list, up to a number, and throws for a file that is not a list.

@@ -38,7 +38,7 @@ package struct RunPlan: Sendable {
         package internal(set) var expectedBytes: Int?
         /// The time at the pace that the host accepted last; nil for an unknown host.
         package internal(set) var expectedTime: Duration?
-        /// The earliest time of a request; nil for now.
+        /// The earliest time of a request; nil if nothing delays it.
         package internal(set) var coolingUntil: Timestamp?
     }
 

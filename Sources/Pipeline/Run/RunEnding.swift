@@ -7,7 +7,7 @@ struct RunEnding {
     let start: ContinuousClock.Instant
     /// The time of the longest transfers, which decays.
     private var transferTime = Duration.zero
-    /// An error that the run does not end with before the present event has ended.
+    /// An error that ends the run once the entry's present event is handled.
     var unreported: (any Error)?
     /// The first error; later ones follow from it.
     private(set) var fatal: RunFailure?

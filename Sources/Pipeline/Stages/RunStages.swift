@@ -34,10 +34,10 @@ struct RunStages {
 
     // MARK: Room
 
-    /// Whether one more image may be requested or decoded, and wait for its commit.
+    /// Whether one more image may be requested or decoded, and then wait for its commit.
     ///
-    /// While images wait for a worker, arriving ones count, too: more simultaneous transfers would
-    /// only fill the memory. They are limited by their hosts alone when the workers are waiting.
+    /// While images wait for a worker, `transfers` count, too: their bodies would only wait in
+    /// memory. If no image waits, only the hosts' limits apply to transfers.
     func hasRoomForImage(beside transfers: Int = 0) -> Bool {
         let arriving = processing > storing?.images.workers ?? 0 ? transfers : 0
         return processing + arriving < processingCapacity && hasRoomForCommit

@@ -5,7 +5,7 @@ package struct ContentDigest: Hashable, BitwiseCopyable, Sendable {
 
     package static let byteCount = 32
 
-    /// A placeholder where only the form of a text is checked, or a record is read.
+    /// A placeholder where only the form of a text matters.
     package static let zero = ContentDigest(words: (0, 0, 0, 0))
 
     private init(words: (UInt64, UInt64, UInt64, UInt64)) {

@@ -76,13 +76,13 @@ package struct RequestURL: Hashable, Sendable, CustomStringConvertible {
 
 /// The addresses that a request may be sent to.
 package enum AddressRule: Hashable, BitwiseCopyable, Sendable {
-    /// URLs from the user: all addresses but link-local and metadata addresses, which hold secrets
-    /// of the machine and no pictures. Loopback and private networks are allowed, since the user
-    /// may run a server there.
+    /// For listed URLs. Loopback and private addresses are allowed, since the user may run a server
+    /// there. Link-local addresses are refused by default: cloud metadata services use them, which
+    /// serve credentials.
     case listed(allowsLinkLocal: Bool)
-    /// URLs from a third party: public addresses only.
+    /// `--deny-private`, for lists from a third party: public addresses only.
     case publicOnly
-    /// Redirects from a public address: public addresses only, even if others are allowed. This
-    /// prevents SSRF into the user's network.
+    /// For a redirect from a public address: public addresses only, even if the lists may name
+    /// others. This prevents SSRF into the user's network.
     case redirectedFromPublic
 }

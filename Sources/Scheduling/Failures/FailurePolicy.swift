@@ -54,7 +54,7 @@ package enum FailurePolicy {
             failureClass(ofStatus: httpStatus, blacklisting: statuses)
         // The resource keeps its size, and the limit seldom changes.
         case .tooLarge: .permanent
-        // The whole body arrived and is something else. Captive portals do so too;
+        // The whole body arrived and is something else. Captive portals send such bodies, too;
         // ``OutageRule`` detects them.
         case .notAnImage: .permanent
         // The whole body arrived; decoding the same bytes again gives the same error. Data that
@@ -129,8 +129,8 @@ package enum FailurePolicy {
         case 100...199: .transient
         // Success without the image: accepted for later (202), no content (204, 205), a part
         // although no range was requested (206; RFC 9110 §15.3.3, §15.3.5 to §15.3.7). Broken
-        // caches and unfinished sites do so until they are fixed. One run is not evidence
-        // enough; a site that stays so is blacklisted at the fifth.
+        // caches and unfinished sites send these until they are fixed. One run is not enough
+        // evidence; the fifth in a row blacklists the URL.
         case 200...299: .transient
         // A redirect that leads nowhere: a choice (300), a 304 to an unconditional request, a proxy
         // to use (305, deprecated; RFC 9110 §15.4.1, §15.4.5, §15.4.6). The stray 304 is a broken

@@ -3,22 +3,22 @@ package import PrefetchModel
 /// Finds the failures of a run that an outage explains, and which therefore must not be
 /// blacklisted.
 ///
-/// An outage is one reason for which more than half of at least 20 requested entries failed. It
-/// covers the hosts without any success. App-side loaders have many reports of captive portals or
-/// broken proxies that blacklisted everything permanently. 404 and 410 are excluded, since a list
-/// of removed images gives exactly that. All other statuses are one reason: a broken proxy sends
-/// 400 to one request and 405 to the next.
+/// An outage is a reason for which more than half of the requested entries failed, of at least 20.
+/// It covers the hosts without a success. Captive portals and broken proxies would otherwise
+/// blacklist whole lists; issue trackers of image loaders have many such reports. 404 and 410 are
+/// excluded, since a list of removed images fails in the same way. All other statuses count as one
+/// reason: a broken proxy sends 400 to one request and 405 to the next.
 ///
-/// A value type that is told the outcome of each requested entry (at least one transfer began),
-/// once per entry and not per attempt. Cancelled entries and entries without a request are not
-/// counted. The host is scheme, host and port of the entry's own URL. A captive portal redirects
-/// all entries to its own host, and a redirect's target must not speak for hosts that never
-/// answered.
+/// The rule receives the outcome of each requested entry (at least one transfer began), once per
+/// entry and not per attempt. Cancelled entries and entries without a request do not count. The
+/// host is the scheme, host and port of the entry's own URL: a captive portal redirects all entries
+/// to its own host, which says nothing about hosts that never responded.
 ///
 /// An explained failure does not count as a failed run either. Otherwise the first real failure
 /// after five daily runs behind a captive portal would be blacklisted for 30 days.
 ///
-/// Each entry costs O(1). Memory grows by some 24 bytes for each host, and with their reasons.
+/// O(1) for each entry. Memory grows by about 24 bytes for each host, and for each further reason
+/// of a host.
 package struct OutageRule: Sendable {
     package static let minimumAsked = 20
 

@@ -2,18 +2,19 @@ import PrefetchModel
 
 /// The limit of simultaneous transfers, found from the latency and the refusals of responses.
 ///
-/// A value without clock. The responses to transfers that start while more than half of the limit
-/// is in use form rounds. A round ends with a response for each transfer of the limit, and enough
-/// of them to know their mean latency. The requests that queue at the host are estimated as in TCP
-/// Vegas (Brakmo and Peterson, 1995): limit × (1 − best ÷ latency). The best latency is the lowest
-/// mean of a round.
+/// A value type without a clock. Responses are grouped into rounds. Only transfers that start while
+/// more than half of the limit is in use count. A round ends after as many responses as the limit,
+/// once their mean latency is known well enough. The number of requests that queue at the host is
+/// estimated as in TCP Vegas (Brakmo and Peterson, 1995): limit × (1 − best ÷ latency). The best
+/// latency is the lowest mean of a round.
 /// - Ramp: the limit doubles each round, until requests queue or the host refuses one.
-/// - Then it grows while next to none queue, by a step that doubles up to an eighth of the limit,
-///   and gives up half of the queue when that exceeds a quarter of the limit.
-/// - A reduction that does not lower the latency is taken back: the cause lies elsewhere, and the
-///   present latency becomes the best one. Now and then a steady limit is reduced to check this.
-/// - A refusal halves the limit of a ramp, and otherwise takes an eighth. The limit stays below the
-///   refused one for ``roundsBelowRefusal`` rounds.
+/// - After the ramp the limit grows while almost no requests queue. The step doubles, up to an
+///   eighth of the limit. If the queue exceeds a quarter of the limit, the limit falls by half of
+///   the queue.
+/// - A reduction that does not lower the latency is undone: the latency has another cause, and
+///   becomes the best one. A steady limit is reduced every ``roundsToCheck`` rounds to check this.
+/// - A refusal halves the limit during a ramp, and lowers it by an eighth later. The limit stays
+///   below the refused one for ``roundsBelowRefusal`` rounds.
 struct AdaptiveConcurrency: Sendable {
     /// At least 1.
     private(set) var limit: Int

@@ -16,7 +16,7 @@ struct HostBreaker: Sendable {
 struct HostStarts: Sendable {
     private(set) var count = 0
     private(set) var first: Moment?
-    /// The earliest time of the next one; nil for at once.
+    /// The earliest time of the next start; nil without a limit.
     var next: Moment?
     /// The value of ``next`` before the last start.
     private(set) var formerNext: Moment?

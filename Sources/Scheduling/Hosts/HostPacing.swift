@@ -333,7 +333,7 @@ package struct HostPacing: Sendable {
         } else {
             // The last probe starts when the patience ends.
             let pause = rules.backoff.limit(retry: breaker.failedProbes + 1)
-            // Some servers take seconds to restart, as some networks do.
+            // Some servers take seconds to restart, and some networks to come up.
             let time = min(end, Moment(now) + (mostProbes < .max ? pause * 3 : pause))
             coolingUntil = max(coolingUntil ?? time, time)
         }
