@@ -1,7 +1,7 @@
 package import PrefetchModel
 internal import SQLite
 
-// Queries of `attr` and `failed`.
+// Queries of single images and failures, and the notes of their use.
 
 extension CacheCatalog {
     package func resource(of key: String) throws(StorageError) -> Resource? {

@@ -1,7 +1,7 @@
 package import PrefetchModel
 internal import SQLite
 
-// Queries of `hosts`.
+// Queries of hosts, for `hosts` and for plans.
 
 extension CacheCatalog {
     package struct StoredHost: Sendable {

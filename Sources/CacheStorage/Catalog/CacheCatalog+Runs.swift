@@ -1,7 +1,7 @@
 package import PrefetchModel
 internal import SQLite
 
-// Queries of `history` and `stats`.
+// Queries of the run log.
 
 extension CacheCatalog {
     package struct LoggedRun: Sendable {

@@ -18,7 +18,7 @@ package final class DatabaseCopy: Sendable {
         of directory: CacheDirectory, isStopped: () -> Bool
     ) throws(StorageError) -> DatabaseCopy? {
         let path = directory.path(of: name)
-        if directory.contains(name) { try directory.remove(name) }
+        try directory.removeDatabase(name)
         try directory.makeFile(name)
         // The copy is read through its open file. The next run removes the rest with the other
         // temporary files.
