@@ -50,7 +50,8 @@ struct ConfigurationChoice {
         try ConfigurationChoice.refuse(files.flatMap(\.problems))
         let variables = try EnvironmentSettings.settings(rows)
         let settings = EffectiveSettings(
-            files: files, variables: variables, profile: profile, spellings: spellings)
+            files: files, variables: variables, profile: profile,
+            spellings: spellings + RunFlags.conflicts)
         if let profile, !settings.profiles.contains(profile) {
             let known = settings.profiles
             throw UserError(
@@ -106,8 +107,16 @@ struct GivenFlags {
 
     /// Whether a flag is given, or another one that sets the same.
     func containsSpelling(of name: String) -> Bool {
-        arguments[name] != nil
-            || spellings.contains { $0.contains(name) && $0.contains { arguments[$0] != nil } }
+        arguments[name] != nil || containsOther(than: name, in: spellings)
+    }
+
+    /// Whether a given flag replaces this one of a file or variable.
+    func replaces(_ name: String) -> Bool {
+        containsSpelling(of: name) || containsOther(than: name, in: RunFlags.conflicts)
+    }
+
+    private func containsOther(than name: String, in sets: [Set<String>]) -> Bool {
+        sets.contains { $0.contains(name) && $0.contains { arguments[$0] != nil } }
     }
 
     func value(of row: FlagRow) -> String? { values[row.name] }

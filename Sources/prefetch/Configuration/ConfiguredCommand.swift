@@ -81,7 +81,7 @@ struct ConfiguredCommand {
                     }
         }
         let rows = configurable.filter { row in
-            !denied.contains(row.name) && !flags.containsSpelling(of: row.name)
+            !denied.contains(row.name) && !flags.replaces(row.name)
         }
         // Scripts start some commands once per image, often with variables for all of this.
         let isSettled = rows.allSatisfy { environment(EnvironmentSettings.variable(of: $0)) != nil }

@@ -147,6 +147,31 @@ struct ConfigurationLayerTests {
         }
     }
 
+    /// `insecure` and `cacert` cannot be combined, so a higher layer's replaces a lower one's.
+    @Test func insecureAndAuthoritiesReplaceEachOther() async throws {
+        try await withWorkspace { workspace in
+            let list = try workspace.manifest(["http://127.0.0.1:9/a.png"])
+            try workspace.write(Array("-----BEGIN CERTIFICATE-----\n".utf8), to: "a.pem")
+            let user = ".config/prefetch/config.toml"
+
+            try workspace.writeConfiguration("cacert = \"missing.pem\"\n", to: user)
+            let insecure = try await workspace.run(list, "--offline", "--insecure")
+            #expect(insecure.status == 1 && insecure.error.contains("--insecure:"), "\(insecure)")
+            var show = workspace.command(["config", "show"])
+            show.environment["PREFETCH_INSECURE"] = "1"
+            let shown = try await show.run()
+            #expect(shown.outputLines.contains("insecure = true"), "\(shown)")
+            #expect(!shown.output.contains("cacert"), "\(shown)")
+
+            try workspace.writeConfiguration("insecure = true\n", to: user)
+            let verified = try await workspace.run(list, "--offline", "--cacert", "a.pem")
+            #expect(verified.status == 1 && !verified.error.contains("insecure"), "\(verified)")
+
+            try workspace.writeConfiguration("insecure = true\ncacert = \"a.pem\"\n", to: user)
+            #expect(try await workspace.run(list, "--offline").status == 64)
+        }
+    }
+
     @Test func flagsReplaceAllLayers() async throws {
         try await withOrigin { origin in
             let urls = origin.serveImages(3)

@@ -59,7 +59,8 @@ private struct ConfigurationCheck {
         let profiles = EffectiveSettings(files: files).profiles.map(Optional.some)
         for profile in [nil] + profiles {
             let settings = EffectiveSettings(
-                files: files, profile: profile, spellings: RunFlags.spellings)
+                files: files, profile: profile,
+                spellings: RunFlags.spellings + RunFlags.conflicts)
             problems += wrongValues(settings).filter { !problems.contains($0) }
         }
         return problems + wrongLists() + wrongHosts()

@@ -52,6 +52,12 @@ enum RunFlags {
         rows.filter { !$0.alternatives.isEmpty }.map { Set($0.alternatives).union([$0.name]) }
     }
 
+    /// The sets of flags that cannot be combined, though they set different things. As for
+    /// spellings, a higher layer's replaces a lower one's; the table of a host keeps its own.
+    static let conflicts: [Set<String>] = [
+        [RouteFlags.flags.insecure.row.name, RouteFlags.flags.authorityFile.row.name]
+    ]
+
     /// A flag, and the flags that set the same in another way.
     static func spellings(of name: String) -> Set<String> {
         spellings.first { $0.contains(name) } ?? [name]
