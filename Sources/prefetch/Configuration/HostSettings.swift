@@ -44,11 +44,13 @@ struct HostSettings: Sendable {
         let route = RouteFlags.flags
         let authority = isInsecure ? origin(route.authorityFile.row) : nil
         let key = origin(route.certificateKey.row)
-        guard let last = changes.last else { return run }
-        try HostSettings.located(at: authority ?? key ?? last.origin) {
-            try RouteFlags.check(
-                isInsecure: isInsecure, namesAuthority: authority != nil,
-                hasCertificate: origin(route.certificate.row) != nil, hasKey: key != nil)
+        // The check refuses only these two.
+        if let place = authority ?? key {
+            try HostSettings.located(at: place) {
+                try RouteFlags.check(
+                    isInsecure: isInsecure, namesAuthority: authority != nil,
+                    hasCertificate: origin(route.certificate.row) != nil, hasKey: key != nil)
+            }
         }
         var settings = RunSettings(run)
         for change in changes {
