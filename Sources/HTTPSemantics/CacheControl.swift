@@ -88,7 +88,7 @@ package struct CacheControl: Hashable, Sendable {
 
     /// A number that saturates; nil unless the text is one or more digits. `most` is below 10¹⁷.
     static func number(_ bytes: some Collection<UInt8>, atMost most: Int64) -> Int64? {
-        guard !bytes.isEmpty, bytes.allSatisfy({ (48...57).contains($0) }) else { return nil }
+        guard !bytes.isEmpty, bytes.allSatisfy(\.isDecimalDigit) else { return nil }
         return bytes.reduce(0) { min($0 * 10 + Int64($1 - 48), most) }
     }
 }

@@ -143,7 +143,7 @@ private struct DateScanner {
         guard count <= bytes.count - position else { return nil }
         var number: Int64 = 0
         for digit in bytes[position..<position + count] {
-            guard (48...57).contains(digit) else { return nil }
+            guard digit.isDecimalDigit else { return nil }
             number = number * 10 + Int64(digit - 48)
         }
         position += count

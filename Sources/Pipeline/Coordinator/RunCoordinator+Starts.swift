@@ -16,11 +16,11 @@ extension RunCoordinator {
     private func startTransfers() throws {
         let now = clock.now
         guard dispatch.hasRoomForTransfer, dispatch.hasReady(at: now) else { return }
-        let hasRoom = stages.hasRoomForImage(beside: dispatch.inFlight)
+        let hasRoom = hasRoomForTransferredImage
         ledger.tallies.noteTurn(hasRoomForImage: hasRoom)
         guard hasRoom else { return }
         try stages.startStoring()
-        while dispatch.hasRoomForTransfer, stages.hasRoomForImage(beside: dispatch.inFlight),
+        while dispatch.hasRoomForTransfer, hasRoomForTransferredImage,
             let identifier = try dispatch.nextReady(at: now)
         {
             if let most = rules.configuration.runLimits.entries, dispatch.starts >= most,
@@ -36,6 +36,9 @@ extension RunCoordinator {
             perform(action, for: identifier)
         }
     }
+
+    /// Whether one more image may be requested.
+    var hasRoomForTransferredImage: Bool { stages.hasRoomForImage(beside: dispatch.inFlight) }
 
     private func startDerivations() throws {
         let now = clock.now

@@ -107,7 +107,7 @@ package final class RunCoordinator {
         var deadline = ending.deadline(nextProgress)
         if mayStart,
             let wakeTime = dispatch.nextStartTime(
-                hasRoomForImage: stages.hasRoomForImage(beside: dispatch.inFlight),
+                hasRoomForImage: hasRoomForTransferredImage,
                 hasRoomForLookup: stages.hasRoomForLookup, at: before)
         {
             deadline = min(deadline, wakeTime)
@@ -162,8 +162,7 @@ package final class RunCoordinator {
     /// Returns the host that limits the transfers: nil when all slots are in use, images wait for
     /// the processor or the disk, or the list is still being read and nothing waits.
     private func holdUp(at now: ContinuousClock.Instant) -> HoldUp? {
-        guard dispatch.hasRoomForTransfer, stages.hasRoomForImage(beside: dispatch.inFlight),
-            !ending.isStopping,
+        guard dispatch.hasRoomForTransfer, hasRoomForTransferredImage, !ending.isStopping,
             reading.isDone || !dispatch.scheduler.isEmpty
         else { return nil }
         var holdUp = dispatch.holdUp(at: now)

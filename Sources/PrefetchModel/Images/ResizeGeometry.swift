@@ -26,7 +26,7 @@ package enum ResizeGeometry: Hashable, Sendable {
     /// - Returns: Nil for another form, and for numbers outside 1…10⁹ (a percentage: 1…100).
     package init?(text: String) {
         func number(_ digits: Substring) -> Int? {
-            guard !digits.isEmpty, digits.utf8.allSatisfy({ (48...57).contains($0) }),
+            guard !digits.isEmpty, digits.utf8.allSatisfy(\.isDecimalDigit),
                 let number = Int(digits), (1...ResizeGeometry.most).contains(number)
             else { return nil }
             return number

@@ -104,7 +104,7 @@ package enum Transformation: Hashable, Sendable {
     private static func border(_ value: String) -> Transformation? {
         let parts = value.split(separator: ",", maxSplits: 1, omittingEmptySubsequences: false)
         guard parts.count == 2, (1...5).contains(parts[0].utf8.count),
-            parts[0].utf8.allSatisfy({ (48...57).contains($0) }), let width = Int(parts[0]),
+            parts[0].utf8.allSatisfy(\.isDecimalDigit), let width = Int(parts[0]),
             (1...widestBorder).contains(width), let color = RGBAColor(text: String(parts[1]))
         else { return nil }
         return .border(width, color)
@@ -218,8 +218,7 @@ package struct Angle: Hashable, Sendable {
             .split(separator: ".", omittingEmptySubsequences: false)
         guard parts.count <= 2, (1...5).contains(parts[0].utf8.count),
             parts.count == 1 || (1...3).contains(parts[1].utf8.count),
-            parts.allSatisfy({ $0.utf8.allSatisfy { (48...57).contains($0) } }),
-            let whole = Int(parts[0])
+            parts.allSatisfy({ $0.utf8.allSatisfy(\.isDecimalDigit) }), let whole = Int(parts[0])
         else { return nil }
         let decimals = parts.count == 2 ? String(parts[1]) : ""
         let padded = decimals + String(repeating: "0", count: 3 - decimals.utf8.count)
@@ -249,9 +248,8 @@ package struct PixelLength: Hashable, Sendable {
     package init?(text: String, most: Int) {
         let parts = text.split(separator: ".", omittingEmptySubsequences: false)
         guard parts.count <= 2, let last = parts.last, parts.count == 1 || last.utf8.count == 1,
-            parts.allSatisfy({ part in
-                (1...6).contains(part.utf8.count)
-                    && part.utf8.allSatisfy { (48...57).contains($0) }
+            parts.allSatisfy({
+                (1...6).contains($0.utf8.count) && $0.utf8.allSatisfy(\.isDecimalDigit)
             }), let whole = Int(parts[0])
         else { return nil }
         let tenths = 10 * whole + (parts.count == 2 ? Int(last) ?? 0 : 0)

@@ -107,7 +107,7 @@ package struct HostAddresses: Hashable, Sendable {
     package init?(text: String) {
         let parts = text.split(separator: ":", maxSplits: 2, omittingEmptySubsequences: false)
         guard parts.count == 3, HostAddresses.isHost(parts[0]),
-            parts[1].utf8.count <= 5, parts[1].utf8.allSatisfy({ (0x30...0x39).contains($0) }),
+            parts[1].utf8.count <= 5, parts[1].utf8.allSatisfy(\.isDecimalDigit),
             let port = Int(parts[1]), (1...65535).contains(port)
         else { return nil }
         let addresses = parts[2].split(separator: ",", omittingEmptySubsequences: false)
@@ -120,9 +120,7 @@ package struct HostAddresses: Hashable, Sendable {
         text == "*"
             || !text.isEmpty
                 && text.utf8.allSatisfy {
-                    (0x61...0x7A).contains($0 | 0x20) || (0x30...0x39).contains($0)
-                        || $0 == UInt8(ascii: "-") || $0 == UInt8(ascii: ".")
-                        || $0 == UInt8(ascii: "_")
+                    $0.isLetter || $0.isDecimalDigit || "-._".utf8.contains($0)
                 } && text.utf8.first != UInt8(ascii: "-")
     }
 
