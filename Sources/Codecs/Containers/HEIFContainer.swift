@@ -1,13 +1,34 @@
 internal import PrefetchModel
 
-/// HEIF (ISO/IEC 23008-12) in ISO base media files (ISO/IEC 14496-12): HEIC, and AVIF in builds
-/// that do not decode it.
+/// HEIC, and other HEIF files without brands of AVIF.
+enum HEIFContainer: HEIFStructure {
+    static let format = ImageFormat.heif
+}
+
+/// AVIF: the structure of HEIF with other brands, in builds that do not decode it.
+enum AVIFContainer: HEIFStructure {
+    static let format = ImageFormat.avif
+
+    /// The error of a file with incomplete boxes; nil for others.
+    static func truncation(of source: UnsafeRawBufferPointer) -> CodecError? {
+        do throws(CodecError) {
+            try check(source, memoryBytes: 0, Interruption(CodecLimits(), nil))
+        } catch {
+            if case .corrupt(_, isTruncated: true) = error { return error }
+        }
+        return nil
+    }
+}
+
+/// HEIF (ISO/IEC 23008-12) in ISO base media files (ISO/IEC 14496-12).
 ///
 /// The boxes fill the file exactly, and `ftyp` is the first. The file has a description (`meta`, or
 /// `moov` in sequences) and data (`mdat`, or `idat` inside `meta`).
-class HEIFContainer: ImageContainer {
-    class var format: ImageFormat { .heif }
+protocol HEIFStructure: ImageContainer {
+    static var format: ImageFormat { get }
+}
 
+extension HEIFStructure {
     static func recognition(of bytes: UnsafeRawBufferPointer) -> Recognition {
         isoBaseMediaRecognition(of: bytes, as: format)
     }
@@ -147,20 +168,5 @@ class HEIFContainer: ImageContainer {
             }
         }
         return largest.flatMap { $0.width > 0 && $0.height > 0 ? $0 : nil }
-    }
-}
-
-/// AVIF: the structure of HEIF with other brands.
-final class AVIFContainer: HEIFContainer {
-    override class var format: ImageFormat { .avif }
-
-    /// The error of a file with incomplete boxes; nil for others.
-    static func truncation(of source: UnsafeRawBufferPointer) -> CodecError? {
-        do throws(CodecError) {
-            try check(source, memoryBytes: 0, Interruption(CodecLimits(), nil))
-        } catch {
-            if case .corrupt(_, isTruncated: true) = error { return error }
-        }
-        return nil
     }
 }
