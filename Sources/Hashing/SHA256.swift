@@ -51,7 +51,9 @@ private struct SHA256Stream {
     }
 
     mutating func update(_ bytes: UnsafeRawBufferPointer) {
-        SHA256_Update(&context, bytes.baseAddress, bytes.count)
+        guard SHA256_Update(&context, bytes.baseAddress, bytes.count) == 1 else {
+            preconditionFailure("libcrypto offers no SHA-256")
+        }
     }
 
     /// The digest of all bytes. Called once.
