@@ -118,8 +118,8 @@ static void simplify(const char *name, char simple[32]) {
 /// Accepts single-byte encodings. Only their ASCII part matters for the structure; the other bytes
 /// may stand for any letters.
 ///
-/// Other encodings are refused once the whole document is read. The first element, which tells the
-/// format, is ASCII in all of them.
+/// Other encodings are refused only if the whole document is to be read. The first element, which
+/// tells the format, is ASCII in all of them.
 static int unknown_encoding(void *data, const char *name, XML_Encoding *encoding) {
     document *document = data;
     char simple[32];

@@ -19,7 +19,9 @@ import URLParsing
 /// with several members, is recognised by its first two bytes in every source. Memory is limited
 /// for every source.
 ///
-/// `@unchecked Sendable`: `EntryReading` promises that one thread at a time calls it.
+/// `@unchecked Sendable`: one thread at a time reads. In runs and plans, the threads of
+/// `EntryLookup` take turns: its `read(as:)` takes the list out of a monitor for each batch. Other
+/// commands read on their main thread. `isRegularFile` and `sizeInBytes` are constants.
 package final class ManifestReader: EntryReading, @unchecked Sendable {
     private let options: ManifestOptions
     private let buffer: LineBuffer

@@ -75,7 +75,8 @@ package struct ChildProcess: Sendable {
     /// Sends a signal to the command and its children.
     package func send(_ signal: Int32) { kill(-process, signal) }
 
-    /// Whether the command has ended by `deadline`, by the monotonic clock, without ``wait()``.
+    /// Waits for the command's end until `deadline`, and returns whether it has ended. ``wait()``
+    /// may follow.
     package func hasEnded(by deadline: ContinuousClock.Instant) -> Bool {
         let descriptor = clinux_process_descriptor(process)
         defer { if descriptor >= 0 { close(descriptor) } }

@@ -18,7 +18,8 @@ struct MetadataService: Sendable {
     private let place: ServiceAddress
     private let client: ServiceClient
 
-    /// Takes the settings of a run without proxy and rate, and the sources of ``ObjectStorage``.
+    /// Takes the settings of a run, without its proxies and rate limit. For the other parameters
+    /// see ``ObjectStorage``.
     init(
         _ transfers: TransferConfiguration, until deadline: ContinuousClock.Instant?,
         variable: (String) -> String?, file: (String) -> [UInt8]?,

@@ -29,8 +29,8 @@ typedef struct {
     uint16_t known[1 << CJPEG_LOOK];
 } cjpeg_steps;
 
-/// Larger than any place that a block can reach, so a sum of place and advance tells the cases
-/// apart.
+/// `CJPEG_STEP` is an advance of one place. The others are larger than any sum of a place in a
+/// block and an advance, and tell the cases apart in such a sum.
 enum { CJPEG_STEP = 1 << 5, CJPEG_UNKNOWN = 128, CJPEG_END = 256 };
 
 void cjpeg_make_magnitudes(const cjpeg_codes *codes, cjpeg_magnitudes *magnitudes);

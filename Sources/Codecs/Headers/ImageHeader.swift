@@ -62,8 +62,8 @@ package struct ImageHeader: Hashable, Sendable {
         return memory.verification?(self, recipe, budget) ?? memory.result(self, recipe).peak.count
     }
 
-    /// Upper estimate, in bytes, of decoding this image and making one result: coefficients, pixels
-    /// and output, without the source. `Int.max` for an uncountable size.
+    /// Upper estimate of decoding this image and making one result: coefficients, pixels and
+    /// output, without the source.
     func estimate(for recipe: Recipe) -> MemoryEstimate {
         guard let codec else {
             return MemoryEstimate(peak: ByteEstimate(containerMemoryBytes), result: 0, raster: 0)

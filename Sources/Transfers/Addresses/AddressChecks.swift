@@ -21,8 +21,8 @@ struct AddressChecks {
     /// The reason why the system gave no socket, where this machine is at fault.
     private var missing: String?
 
-    /// `proxiedURL` is that of a request through a proxy, which resolves the origin's name: only a
-    /// numeric address in the URL can be checked.
+    /// `proxiedURL` is the URL of a request through a proxy; nil for a direct one. The proxy
+    /// resolves the origin's name, so only a numeric address in the URL can be checked.
     init(rule: AddressRule, proxiedURL: RequestURL? = nil) {
         self.rule = rule
         isProxied = proxiedURL != nil

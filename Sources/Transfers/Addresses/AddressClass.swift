@@ -9,7 +9,7 @@ import URLParsing
 /// tests can use them for public hosts on one machine.
 ///
 /// An IPv6 address that embeds an IPv4 address has that address's class, since a gateway, a tunnel
-/// or the kernel connects there. If several classes apply, the strictest counts: they are in order.
+/// or the kernel connects there. If several classes apply, the strictest counts, the last case.
 package enum AddressClass: Int, CaseIterable, Sendable {
     /// Public.
     case global

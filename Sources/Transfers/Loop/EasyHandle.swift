@@ -141,7 +141,7 @@ final class EasyHandle {
         try trust(.ofFile)
     }
 
-    /// Sets both paths even if they are unchanged: libcurl has defaults of its own.
+    /// Sets both paths, also to nil: libcurl has defaults of its own.
     private func trust(_ authorities: TrustedAuthorities) throws(UserError) {
         let paths = host.authorities
         let usesFile = paths.file != nil && authorities == .ofFile
@@ -150,8 +150,8 @@ final class EasyHandle {
         authoritiesInForce = authorities
     }
 
-    /// Sets the callbacks, which run on the loop's thread. For closed sockets, as long as the multi
-    /// handle exists.
+    /// Sets the callbacks, which run on the loop's thread. The one for closed sockets runs even
+    /// after the transfer, as long as the multi handle exists.
     func setFunctions(
         of transfer: ActiveTransfer, _ connections: OriginConnections
     ) throws(UserError) {
@@ -204,7 +204,7 @@ final class EasyHandle {
     }
 
     private func setMethod(_ request: TransferRequest) throws(UserError) {
-        // Takes back the others.
+        // Resets the other methods.
         try set(CURLOPT_HTTPGET, 1)
         let exchange = request.exchange
         switch exchange?.method {

@@ -34,8 +34,8 @@ package struct TransferConfiguration: Sendable {
     /// The fields of a request that a response may vary on (`Vary`), fit for the database: secret
     /// values are replaced by their ``fingerprint``.
     ///
-    /// Cookies of the jar and credentials from a netrc file or a URL are missing: libcurl adds
-    /// those itself. Fields that are not sent are missing, too.
+    /// Returns the fields that are sent, except the ones that libcurl adds itself: cookies of the
+    /// jar, and credentials from a netrc file or a URL.
     package func requestFields(
         userFields: [HeaderField] = [], isForeign: Bool = false
     ) -> [HeaderField] {
