@@ -70,6 +70,8 @@ extension RunCoordinator {
     /// Does the same during an event of the entry. The run must not end within it, so the next
     /// ``perform(_:for:with:trouble:)`` reports an error.
     private func readVariants(of identifier: Int) -> VariantSet? {
+        // An event reads them several times, and must not succeed with some of them.
+        guard ending.unreported == nil else { return nil }
         do {
             return try store.variantSets.set(store.positions.variantSet(of: identifier))
         } catch {
