@@ -126,7 +126,7 @@
                 sourceBytes: source.count)
             header.isAnimated = container.frames > 1
             header.frames = max(Int(container.frames), 1)
-            header.libraryBytes =
+            header.memory.libraryBytes =
                 libraryBytes(container) + (container.is_copied ? source.count : 0)
             // Quantiser 0 is lossless. The encoder makes 8 bits.
             if !header.isAnimated, container.depth == 8, let quantizer = items?.quantizer,

@@ -6,7 +6,7 @@ protocol AnimationDecoding: ImageDecoding {
     var animation: AnimationDescription? { get }
 
     /// Upper estimate of the memory for one frame, without its pixels and
-    /// ``ImageHeader/libraryBytes``.
+    /// ``DecoderMemory/libraryBytes``.
     static func frameMemory(of header: ImageHeader) -> ByteEstimate
 
     /// How many times as large frames become that are stored without reference to others.

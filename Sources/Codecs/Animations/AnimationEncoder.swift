@@ -67,7 +67,7 @@ struct AnimationEncoder: Sendable {
         // plain samples.
         let decoding =
             5 * 4 * source + 8 * source * ByteEstimate(header.bitDepth) / 8
-            + ByteEstimate(header.libraryBytes)
+            + ByteEstimate(header.memory.libraryBytes)
             + (header.format.codec?.animations?.frameMemory(of: header) ?? 0)
         let basis = size.basis(recipe)
         let result = mostBytes(of: header, size)

@@ -37,8 +37,9 @@ private struct BMPSource: ImageDecoding, WarningNoting {
         let file = try BMPFile(source)
         return ImageHeader(
             format: .bmp, widthInPixels: file.width, heightInPixels: file.height, bitDepth: 8,
-            channels: file.hasAlpha ? 4 : 3, sourceBytes: source.count,
-            hasPackedProfile: file.profileRange != nil)
+            channels: file.hasAlpha ? 4 : 3,
+            memory: DecoderMemory(hasPackedProfile: file.profileRange != nil),
+            sourceBytes: source.count)
     }
 
     /// The file has no checksums, so its structure is checked by decoding it.

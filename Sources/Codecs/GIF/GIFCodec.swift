@@ -9,7 +9,7 @@
             decoder: "gif/\(GIFSource.version)-2", same: .gif,
             recognition: gifRecognition, open: GIFSource.init, outlook: GIFSource.outlook,
             // Nothing is kept: every check follows the codes.
-            memory: .decoded(structure: \.libraryBytes), animationEncoder: .gif)
+            memory: .decoded(structure: \.memory.libraryBytes), animationEncoder: .gif)
     }
 
     /// A GIF with all its blocks.
@@ -51,7 +51,7 @@
                     + "\(file.mostCodeBits)"
             }
             // A row of at most 65,535 indices, and the library's code tables.
-            header.libraryBytes = 128 << 10
+            header.memory.libraryBytes = 128 << 10
             return header
         }
 

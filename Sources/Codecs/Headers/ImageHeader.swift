@@ -1,5 +1,15 @@
 package import PrefetchModel
 
+/// What a decoder allocates besides the rows, as far as the header tells.
+struct DecoderMemory: Hashable, Sendable {
+    /// Bytes of all DCT coefficients of a JPEG, rows and columns of padding blocks included.
+    var coefficientBytes = 0
+    /// Upper estimate of the library's memory for decoding, without the rows.
+    var libraryBytes = 0
+    /// Whether a profile must be unpacked to be read, as in a PNG.
+    var hasPackedProfile = false
+}
+
 /// The properties of an image that are known before any pixel is decoded.
 package struct ImageHeader: Hashable, Sendable {
     package let format: ImageFormat
@@ -13,12 +23,9 @@ package struct ImageHeader: Hashable, Sendable {
     package private(set) var orientation = ExifOrientation.upright
     /// Samples a pixel; a palette index counts as one.
     let channels: Int
-    /// Bytes of all DCT coefficients of a JPEG, rows and columns of padding blocks included.
-    private(set) var coefficientBytes = 0
+    var memory = DecoderMemory()
     /// Length of the whole file.
     var sourceBytes: Int
-    /// Upper estimate of the library's memory for decoding, without the rows.
-    var libraryBytes = 0
     /// Whether there is more than one picture; the size is the canvas's.
     package internal(set) var isAnimated = false
     /// As far as the bytes of the header tell; 1 for a still image.
@@ -32,8 +39,6 @@ package struct ImageHeader: Hashable, Sendable {
     var lossyQuality: Double?
     /// Whether the memory suffices to encode a picture with a ``lossyQuality`` again.
     private(set) var mayEncodeAgain = true
-    /// Whether a profile must be unpacked to be read, as in a PNG.
-    var hasPackedProfile = false
 
     package var pixels: Int { widthInPixels * heightInPixels }
 

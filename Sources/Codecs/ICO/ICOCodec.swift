@@ -40,14 +40,14 @@ private struct ICOSource: ImageDecoding, OwnFormatMaking, EXIFCarrying, WarningN
             header = ImageHeader(
                 format: .icon, widthInPixels: png.widthInPixels, heightInPixels: png.heightInPixels,
                 bitDepth: png.bitDepth, isProgressiveOrInterlaced: png.isProgressiveOrInterlaced,
-                orientation: png.orientation, channels: png.channels, sourceBytes: source.count,
-                hasPackedProfile: png.hasPackedProfile)
+                orientation: png.orientation, channels: png.channels, memory: png.memory,
+                sourceBytes: source.count)
         }
         guard !header.widthInPixels.multipliedReportingOverflow(by: header.heightInPixels).overflow
         else { throw .tooManyPixels("\(entry.width)×\(entry.height) pixels") }
         // A bitmap's colours before alpha is added, and copies of the pictures' data.
         let pixels = ByteEstimate(header.widthInPixels) * ByteEstimate(header.heightInPixels)
-        header.libraryBytes =
+        header.memory.libraryBytes =
             ((entry.isPNG ? 0 : 4 * pixels + ByteEstimate(entry.height)) + 2
             * ByteEstimate(source.count)).count
         return header

@@ -16,7 +16,7 @@ extension ImageCodec {
 extension JPEGSource {
     fileprivate static func memory(of header: ImageHeader, for recipe: Recipe) -> MemoryEstimate {
         let basis = EstimateBasis(header, recipe)
-        let all = ByteEstimate(header.coefficientBytes)
+        let all = ByteEstimate(header.memory.coefficientBytes)
         // The preview for a placeholder: three samples for each block of 64.
         let preview = basis.pixels / 16
         let coefficients = header.isProgressiveOrInterlaced ? all : 0

@@ -151,7 +151,7 @@ struct JPEGFile {
             isProgressiveOrInterlaced: frame.isProgressive
                 || hasSeveralScans(of: frame, in: source),
             orientation: orientation, channels: frame.sampling.count,
-            coefficientBytes: blocks * 64 * 2, sourceBytes: source.count)
+            memory: DecoderMemory(coefficientBytes: blocks * 64 * 2), sourceBytes: source.count)
     }
 
     /// Whether the first scan lacks components, so all coefficients are kept until the last scan.

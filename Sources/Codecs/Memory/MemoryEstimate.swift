@@ -25,7 +25,7 @@ struct DecodingMemory: Sendable {
     /// `result`.
     var verification: (@Sendable (_ header: ImageHeader, _ recipe: Recipe, _ budget: Int) -> Int)?
 
-    /// A format whose decoder allocates ``ImageHeader/libraryBytes`` in addition to the rows.
+    /// A format whose decoder allocates ``DecoderMemory/libraryBytes`` in addition to the rows.
     static func decoded(
         structure: @escaping @Sendable (ImageHeader) -> Int = { _ in 0 }
     ) -> DecodingMemory {
@@ -65,7 +65,7 @@ struct EstimateBasis {
         isSmall = recipe.effort == .small
         // Mostly libdeflate's compressor; its highest levels take 9 MB.
         var fixed = ByteEstimate(isSmall ? 12 << 20 : 3 << 20)
-        if header.hasPackedProfile {
+        if header.memory.hasPackedProfile {
             fixed = fixed + 2 * ByteEstimate(CodecLimits().maximumMetadataBytes)
         }
         // Metadata is copied from the source and joined.
@@ -85,7 +85,7 @@ struct EstimateBasis {
     /// A format that is decoded to rows: in addition the decoder's state, then turned rows and the
     /// encoder.
     var ofDecoded: MemoryEstimate {
-        let library = ByteEstimate(header.libraryBytes)
+        let library = ByteEstimate(header.memory.libraryBytes)
         let format = header.codec.flatMap { EncodedFormat(recipe, of: header, by: $0) }
         switch format {
         case nil: return MemoryEstimate(peak: margin + library, result: 0, raster: 0)

@@ -108,8 +108,8 @@ struct PNGFile {
         var header = ImageHeader(
             format: .png, widthInPixels: width, heightInPixels: height, bitDepth: bitDepth,
             isProgressiveOrInterlaced: isInterlaced, orientation: orientation, channels: channels,
-            sourceBytes: source.count, isAnimated: animation != nil,
-            hasPackedProfile: chunks.contains { $0.type == .iCCP })
+            memory: DecoderMemory(hasPackedProfile: chunks.contains { $0.type == .iCCP }),
+            sourceBytes: source.count, isAnimated: animation != nil)
         header.frames = max(animation?.count ?? 1, 1)
         return header
     }

@@ -34,7 +34,8 @@ package enum StoredPlaceholder {
         let margin = ByteEstimate(4 << 20)
         return
             (margin + rows + 3 * ByteEstimate(header.pixels)
-            + ByteEstimate(header.coefficientBytes) + ByteEstimate(header.libraryBytes)
+            + ByteEstimate(header.memory.coefficientBytes)
+            + ByteEstimate(header.memory.libraryBytes)
             + ByteEstimate(header.sourceBytes)).count
     }
 

@@ -50,7 +50,7 @@
                 sourceBytes: source.count)
             header.isAnimated = file.frames.count > 1
             header.frames = max(file.frames.count, 1)
-            header.libraryBytes = libraryBytes(features, file, source)
+            header.memory.libraryBytes = libraryBytes(features, file, source)
             header.lossyQuality = file.lossyData.flatMap { data in
                 VP8FrameHeader(UnsafeRawBufferPointer(rebasing: source[data])).map {
                     QualityCurve.libwebp.quality(at: $0.libwebpQuality)

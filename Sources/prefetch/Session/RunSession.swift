@@ -18,7 +18,7 @@ struct OpenedRun {
     /// Runs to the end, and copies the cache to the bucket.
     func execute() -> RunSummary {
         let opening: any ListOpening =
-            command.processing.freshness.offline
+            command.freshness.offline
             ? StoredLists(cache.directory)
             : ListFetcher(configuration, in: cache.directory, wallClock: WallClock.now)
         let control = RunControl()
@@ -71,7 +71,7 @@ struct OpenedRun {
         session.signals.onStatusRequest { [reporter] in reporter.showStatus() }
         var summary = run.execute(
             lists,
-            readsAheadOfStarts: command.processing.order.order != .fifo && lists.isRegularFiles)
+            readsAheadOfStarts: command.order.order != .fifo && lists.isRegularFiles)
         output.status.remove()
         summary.seedCache = command.disk.seedCache
         if let failure = seed?.failure, !command.showing.quiet {
@@ -82,7 +82,7 @@ struct OpenedRun {
 
     private func tellOtherFlags() {
         // An error is dropped: the run itself finds damage, and has it repaired.
-        guard !command.showing.quiet, !command.processing.responses.isWarmingOnly,
+        guard !command.showing.quiet, !command.responses.isWarmingOnly,
             let main = configuration.images.variants.first(where: { $0.name == .main }),
             let count = try? cache.log.imagesChanged(byMain: main.recipeText), count > 0
         else { return }
@@ -111,9 +111,9 @@ struct RunSession {
         self.command = command
         hosts = invocation.hosts
         let usedAddresses = AddressSpace.used
-        let limits = command.processing.runLimits.limits()
+        let limits = command.runLimits.limits()
         signals = try SignalWatcher()
-        command.processing.runLimits.waitForStart(limits) {
+        command.runLimits.waitForStart(limits) {
             if command.showing.verbose { StandardError.write("prefetch: \($0)") }
         }
         shard = try command.sharding.choice()
@@ -142,7 +142,7 @@ struct RunSession {
         ) {
             try OpenCache.openForRun(
                 path: cachePath, waiting: $0, openFolders: configuration.openFolders,
-                check: command.processing.freshness.fileCheck, mode: command.disk.mode,
+                check: command.freshness.fileCheck, mode: command.disk.mode,
                 at: WallClock.now(), whenHeld: $1)
         }
         guard let cache else { return nil }
@@ -162,7 +162,7 @@ struct RunSession {
         // An error is dropped: the run itself finds damage, and has it repaired.
         let waits = (try? cache.hosts.longWaits(at: WallClock.now())) ?? []
         let repairs =
-            cache.repair.messages(in: cachePath, command.processing.freshness)
+            cache.repair.messages(in: cachePath, command.freshness)
             + HostLog.messages(about: waits)
         guard !command.showing.quiet else { return repairs }
         repairs.forEach(StandardError.write)
@@ -175,16 +175,16 @@ struct RunSession {
     }
 
     private func tellSettings(_ configuration: RunConfiguration, _ reporter: RunReporter) {
-        if command.showing.verbose, command.processing.freshness.ahead.value == nil,
+        if command.showing.verbose, command.freshness.ahead.value == nil,
             let ahead = configuration.lifetimes.ahead
         {
             reporter.message(
                 "these manifests are read every \(durationText(ahead)): images that expire "
                     + "sooner are requested now (--ahead auto)")
         }
-        command.processing.requests.warn()
+        command.requests.warn()
         hosts.warn()
-        if case .random(let seed) = command.processing.order.order, !command.showing.quiet {
+        if case .random(let seed) = command.order.order, !command.showing.quiet {
             reporter.message("random order, which --order random=\(seed) repeats")
         }
     }

@@ -35,7 +35,7 @@ import Testing
             let entries = try #require(WebPTableTests.entries[example.cacheBits])
             let least = groups * (4 * entries + WebPTableTests.groupBytes)
             let pixels = example.width * example.height
-            let library = try imageHeader(source).libraryBytes
+            let library = try imageHeader(source).memory.libraryBytes
             #expect(library >= least + 4 * pixels, "\(library)")
             #expect(library <= least + least / 20 + 6 * pixels + (4 << 20), "\(library)")
             // Few machines have enough memory; the smaller files prove that they are valid.
@@ -43,8 +43,9 @@ import Testing
         }
 
         @Test func countsTablesOfAlphaAndFrames() throws {
-            let plain = try imageHeader(HostileWebP.lossless(Case(groups: 4000))).libraryBytes
-            let alpha = try imageHeader(HostileWebP.alpha(Case(groups: 4000))).libraryBytes
+            let plain = try imageHeader(HostileWebP.lossless(Case(groups: 4000))).memory
+                .libraryBytes
+            let alpha = try imageHeader(HostileWebP.alpha(Case(groups: 4000))).memory.libraryBytes
             // Alpha without a palette is held like pixels, beside the plane that it becomes.
             #expect(alpha >= plain + 1024 * 1024 && alpha <= plain + 4 * 1024 * 1024)
             let indexed = FormatSample.all.filter { $0.name == "lossy-alpha" }
@@ -52,12 +53,12 @@ import Testing
             for sample in indexed {
                 let header = try imageHeader(sample.bytes)
                 // Rows, a margin, and a group of tables.
-                #expect(header.libraryBytes < 1 << 20 + 128 * 21 + 4 * 21 * 15 + 13_000)
+                #expect(header.memory.libraryBytes < 1 << 20 + 128 * 21 + 4 * 21 * 15 + 13_000)
             }
             let frames = [10, 4000, 20].map { HostileWebP.stream(Case(groups: $0)) }
             let animated = HostileWebP.animation(frames, width: 1024, height: 1024)
-            #expect(try imageHeader(animated).libraryBytes >= plain)
-            #expect(try imageHeader(animated).libraryBytes <= plain + plain / 20)
+            #expect(try imageHeader(animated).memory.libraryBytes >= plain)
+            #expect(try imageHeader(animated).memory.libraryBytes <= plain + plain / 20)
             #expect(refusal(animated, Recipe(encoding: .original)) == nil)
         }
 
@@ -90,7 +91,7 @@ import Testing
                     HostileWebP.lossless(Case(groups: groups, cacheBits: 11)))
                 #expect(
                     StoredPlaceholder.memoryNeed(of: header)
-                        > header.libraryBytes + 3 * header.pixels)
+                        > header.memory.libraryBytes + 3 * header.pixels)
             }
         }
 
@@ -101,7 +102,7 @@ import Testing
             let begin = ThreadClock.now
             let header = try imageHeader(
                 source, limits: CodecLimits(maximumPixels: 16383 * 16383))
-            #expect(header.libraryBytes > 65536 * 4 * 5004)
+            #expect(header.memory.libraryBytes > 65536 * 4 * 5004)
             #expect(ThreadClock.now - begin < .seconds(20))
         }
     }

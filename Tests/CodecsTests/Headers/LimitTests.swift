@@ -115,7 +115,8 @@ import Testing
             let header = ImageHeader(
                 format: format, widthInPixels: 6000, heightInPixels: 4000, bitDepth: 8,
                 isProgressiveOrInterlaced: isProgressive, orientation: 1, channels: 3,
-                coefficientBytes: format == .jpeg ? 24_000_000 * 3 : 0, sourceBytes: 12_000_000)
+                memory: DecoderMemory(coefficientBytes: format == .jpeg ? 24_000_000 * 3 : 0),
+                sourceBytes: 12_000_000)
             #expect(header.decodeMemoryBytes(for: Recipe(encoding: encoding)) <= 192 << 20)
         }
     }
@@ -128,7 +129,7 @@ import Testing
             let header = ImageHeader(
                 format: .png, widthInPixels: width, heightInPixels: height, bitDepth: 8,
                 isProgressiveOrInterlaced: false, orientation: 6, channels: 4,
-                coefficientBytes: 0, sourceBytes: 262_000)
+                sourceBytes: 262_000)
             #expect(header.decodeMemoryBytes(for: recipe) < 20 << 20)
         }
     }

@@ -22,7 +22,7 @@ struct TransformationPlanTests {
         ImageHeader(
             format: format, widthInPixels: width, heightInPixels: height, bitDepth: 8,
             isProgressiveOrInterlaced: false, orientation: orientation, channels: 3,
-            coefficientBytes: 3 * width * height, sourceBytes: 1000)
+            memory: DecoderMemory(coefficientBytes: 3 * width * height), sourceBytes: 1000)
     }
 
     @Test(arguments: [

@@ -63,7 +63,7 @@ import Testing
                 format: .png, widthInPixels: raster.widthInPixels,
                 heightInPixels: raster.heightInPixels, bitDepth: 8,
                 isProgressiveOrInterlaced: false, orientation: raster.orientation,
-                channels: raster.channels, coefficientBytes: 0, sourceBytes: 0))
+                channels: raster.channels, sourceBytes: 0))
     }
 
     func transformed(_ raster: borrowing Raster, _ steps: String) throws -> Picture {

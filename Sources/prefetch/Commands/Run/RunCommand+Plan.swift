@@ -11,7 +11,7 @@ extension RunCommand {
         let shard = try sharding.choice()
         var reader = try openManifests(keepingColumns: false, shard, invocation)
         var configuration = try fittedConfiguration(
-            reader, processing.runLimits.limits(), shard, invocation)
+            reader, runLimits.limits(), shard, invocation)
         let source = try cache.existingCatalog()
         if let source { configuration.setAhead(by: source, at: WallClock.now()) }
         let isQuiet = showing.quiet

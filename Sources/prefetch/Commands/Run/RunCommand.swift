@@ -36,7 +36,16 @@ struct RunCommand: InvokedCommand {
 
     @OptionGroup(title: FlagHeading.input.rawValue) var sharding: Flags<ShardFlags>
     @OptionGroup(title: FlagHeading.input.rawValue) var input: Flags<InputFlags>
-    @OptionGroup var processing: ProcessingOptions
+    @OptionGroup(title: FlagHeading.order.rawValue) var order: Flags<OrderFlags>
+    @OptionGroup(title: FlagHeading.hosts.rawValue) var hosts: Flags<HostFlags>
+    @OptionGroup(title: FlagHeading.limits.rawValue) var limits: Flags<TransferLimitFlags>
+    @OptionGroup(title: FlagHeading.limits.rawValue) var imageLimits: Flags<ImageLimitFlags>
+    @OptionGroup(title: FlagHeading.limits.rawValue) var runLimits: Flags<RunLimitFlags>
+    @OptionGroup(title: FlagHeading.filters.rawValue) var filters: Flags<FilterFlags>
+    @OptionGroup(title: FlagHeading.requests.rawValue) var requests: Flags<RequestFlags>
+    @OptionGroup(title: FlagHeading.responses.rawValue) var responses: Flags<ResponseFlags>
+    @OptionGroup(title: FlagHeading.freshness.rawValue) var freshness: Flags<FreshnessFlags>
+    @OptionGroup(title: FlagHeading.encoding.rawValue) var storing: Flags<EncodingFlags>
     @OptionGroup(title: FlagHeading.output.rawValue) var cache: CacheOptions
     @OptionGroup(title: FlagHeading.output.rawValue) var disk: Flags<DiskFlags>
     @OptionGroup(title: FlagHeading.output.rawValue) var sink: Flags<SinkFlags>
@@ -45,7 +54,7 @@ struct RunCommand: InvokedCommand {
 
     func run(_ invocation: Invocation) throws {
         if result.isDryRun { return try plan(json: showing.summary == .json, invocation) }
-        if sink.sink != nil, processing.responses.storesNothing {
+        if sink.sink != nil, responses.storesNothing {
             throw UserError(.usage, "--sink and --no-store cannot be combined")
         }
         guard let opened = try RunSession(self, invocation).open() else { return }
@@ -57,17 +66,17 @@ struct RunCommand: InvokedCommand {
         files.written = [
             ("--report", showing.report), ("--prometheus", showing.metrics),
             ("--junit", showing.junit), ("--html", showing.page),
-            ("--cookie-jar", processing.requests.sender.cookieJar),
+            ("--cookie-jar", requests.sender.cookieJar),
         ]
         .compactMap { name, path in path.map { WrittenFiles.Use(path: $0, name: name) } }
         files.read =
             manifests.filter { !ManifestSequence.isURL($0) }.map { WrittenFiles.Use(path: $0) }
-            + processing.requests.filesRead
-            + processing.storing.combined.overlays.paths.map {
+            + requests.filesRead
+            + storing.combined.overlays.paths.map {
                 WrittenFiles.Use(path: $0, name: "overlay=")
             }
             + [sharding.plan].compactMap { $0.map { WrittenFiles.Use(path: $0, name: "--plan") } }
-        files.foldersRead = processing.requests.foldersRead
+        files.foldersRead = requests.foldersRead
         return files
     }
 
@@ -92,7 +101,17 @@ struct RunCommand: InvokedCommand {
         var settings = RunSettings(manifests: manifests)
         if let folder = environment("TMPDIR") { settings.run.queue.temporaryFolder = folder }
         try input.apply(to: &settings)
-        try processing.apply(to: &settings)
+        try order.apply(to: &settings)
+        try hosts.apply(to: &settings)
+        try limits.apply(to: &settings)
+        try imageLimits.apply(to: &settings)
+        try runLimits.apply(to: &settings)
+        try filters.apply(to: &settings)
+        try requests.applyWithEnvironment(to: &settings)
+        try freshness.apply(to: &settings)
+        try storing.applyVariants(to: &settings)
+        // They change variants and freshness.
+        try responses.apply(to: &settings)
         try disk.apply(to: &settings)
         try result.apply(to: &settings)
         try invocation.hosts.apply(to: &settings.run)
@@ -108,8 +127,20 @@ struct RunCommand: InvokedCommand {
 
 extension RunCommand {
     func validate() throws {
+        if responses.isWarmingOnly, freshness.offline || freshness.refresh == .none {
+            throw ValidationError(
+                "--no-store and --method head request every image, and cannot be combined with "
+                    + "--offline or --refresh none")
+        }
         guard manifests.isEmpty, sharding.lists.isEmpty else { return }
         throw ValidationError("Missing expected argument '<manifest> ...'")
+    }
+
+    /// The variants to store of each image, made of filtered bodies.
+    private func variantSet() throws -> VariantSet {
+        var variants = try storing.combined.variantSet()
+        if let filter = responses.bodyFilter?.filter { variants.filter(by: filter.name) }
+        return variants
     }
 
     /// Opens the lists of the command line, except for those by URL.
@@ -119,8 +150,8 @@ extension RunCommand {
         keepingColumns keepsColumns: Bool, _ shard: ShardChoice?, _ invocation: Invocation
     ) throws -> ManifestSequence {
         var options = input.manifestOptions(
-            variants: try processing.variantSet(), keepsColumns: keepsColumns,
-            selection: processing.filters.combined)
+            variants: try variantSet(), keepsColumns: keepsColumns,
+            selection: filters.combined)
         options.hostDefaults = invocation.hosts.defaults
         options.followsIndexes = true
         options.shard = shard?.filter
@@ -133,50 +164,5 @@ extension RunCommand {
                 hint: "`prefetch plan --shards N -o FILE` makes one of these lists")
         }
         return reader
-    }
-}
-
-/// Flags of `run` that make its configuration: the entries' order, requests, responses and
-/// variants.
-struct ProcessingOptions: ParsableArguments {
-    @OptionGroup(title: FlagHeading.order.rawValue) var order: Flags<OrderFlags>
-    @OptionGroup(title: FlagHeading.hosts.rawValue) var hosts: Flags<HostFlags>
-    @OptionGroup(title: FlagHeading.limits.rawValue) var limits: Flags<TransferLimitFlags>
-    @OptionGroup(title: FlagHeading.limits.rawValue) var imageLimits: Flags<ImageLimitFlags>
-    @OptionGroup(title: FlagHeading.limits.rawValue) var runLimits: Flags<RunLimitFlags>
-    @OptionGroup(title: FlagHeading.filters.rawValue) var filters: Flags<FilterFlags>
-    @OptionGroup(title: FlagHeading.requests.rawValue) var requests: Flags<RequestFlags>
-    @OptionGroup(title: FlagHeading.responses.rawValue) var responses: Flags<ResponseFlags>
-    @OptionGroup(title: FlagHeading.freshness.rawValue) var freshness: Flags<FreshnessFlags>
-    @OptionGroup(title: FlagHeading.encoding.rawValue) var storing: Flags<EncodingFlags>
-
-    func validate() throws {
-        guard responses.isWarmingOnly, freshness.offline || freshness.refresh == .none else {
-            return
-        }
-        throw ValidationError(
-            "--no-store and --method head request every image, and cannot be combined with "
-                + "--offline or --refresh none")
-    }
-
-    /// The variants to store of each image, made of filtered bodies.
-    func variantSet() throws -> VariantSet {
-        var variants = try storing.combined.variantSet()
-        if let filter = responses.bodyFilter?.filter { variants.filter(by: filter.name) }
-        return variants
-    }
-
-    func apply(to settings: inout RunSettings) throws {
-        try order.apply(to: &settings)
-        try hosts.apply(to: &settings)
-        try limits.apply(to: &settings)
-        try imageLimits.apply(to: &settings)
-        try runLimits.apply(to: &settings)
-        try filters.apply(to: &settings)
-        try requests.applyWithEnvironment(to: &settings)
-        try freshness.apply(to: &settings)
-        try storing.applyVariants(to: &settings)
-        // They change variants and freshness.
-        try responses.apply(to: &settings)
     }
 }

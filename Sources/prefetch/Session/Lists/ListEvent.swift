@@ -80,7 +80,7 @@ final class ListLog: Sendable {
         self.output = output
         isQuiet = command.showing.quiet
         isVerbose = command.showing.verbose
-        isOffline = command.processing.freshness.offline
+        isOffline = command.freshness.offline
         allowsEmptyLists = command.result.allowsEmptyLists
     }
 
