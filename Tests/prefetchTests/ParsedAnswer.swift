@@ -17,7 +17,10 @@ struct ParsedAnswer {
         do {
             try UsageAdvice.check(arguments)
             try UsageAdvice.checkHelp(arguments)
-            _ = try Prefetch.parseAsRoot(arguments)
+            var command = try Prefetch.parseAsRoot(arguments)
+            if ParsedAnswer.isOwn(type(of: command), Prefetch.configuration) { return nil }
+            // One of the parser's commands, which print help.
+            try command.run()
             return nil
         } catch let error as UserError {
             status = error.exitStatus(of: nil)
@@ -27,5 +30,11 @@ struct ParsedAnswer {
             let message = Prefetch.fullMessage(for: error)
             text = (status == 0 ? message : UsageAdvice.adding(to: message)) + "\n"
         }
+    }
+
+    private static func isOwn(
+        _ command: any ParsableCommand.Type, _ parent: CommandConfiguration
+    ) -> Bool {
+        parent.subcommands.contains { $0 == command || isOwn(command, $0.configuration) }
     }
 }
