@@ -487,6 +487,9 @@ if let wanted = Context.environment["PREFETCH_ONLY"] {
                 @unknown default: break
                 }
             }
+            for case .plugin(let name, _) in target.plugins ?? [] {
+                if targets.insert(name).inserted { isComplete = false }
+            }
         }
     }
     package.products = []

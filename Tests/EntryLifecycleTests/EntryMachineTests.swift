@@ -295,12 +295,23 @@ import Testing
         ] as [([String], Int)])
     func aLoopIsTheSameURLWithTheSameCookies(hops: [String], last: Int) throws {
         let context = Sample.context(keepsCookies: true)
-        let count = try #require(hopsUntilTheEnd(hops, in: context).hops)
-        #expect(count == last)
+        let kept = hopsUntilTheEnd(hops, in: context)
+        #expect(kept.hops == last)
+        #expect(kept.message?.hasPrefix("a redirect loop, back to ") == true)
+        #expect(kept.message?.contains("--cookie-jar") == false)
         let without = hopsUntilTheEnd(hops, in: Sample.context())
         #expect(without.hops == 2)
         let isRemedy = without.message?.contains("--cookie-jar") == true
         #expect(isRemedy == hops.prefix(2).contains { !$0.isEmpty })
+    }
+
+    /// Cookies that change with each hop are no loop.
+    @Test func changingCookiesEndAtTheLimit() {
+        let context = Sample.context(keepsCookies: true)
+        let most = context.rules.redirects.maximum
+        let end = hopsUntilTheEnd((0...most + 1).map { "a=\($0)" }, in: context)
+        #expect(end.hops == most + 1)
+        #expect(end.message == "more redirects than --max-redirects (\(most))")
     }
 
     /// Sends redirects between two URLs.

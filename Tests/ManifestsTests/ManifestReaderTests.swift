@@ -46,6 +46,14 @@ struct ManifestReaderTests {
         ReadEntry(12, "http://a.b/6"),
     ]
 
+    /// Also behind a fragment, which is no comment itself.
+    @Test func aCommentMayFollowAnEntry() throws {
+        let entries = try read(
+            "http://a.b/1 # the first\nhttp://a.b/2#part\tpriority=high\t#not=a field\n")
+        #expect(entries.map(\.priority) == [0, 10])
+        #expect(entries.allSatisfy { $0.problem == nil && $0.extras == nil }, "\(entries)")
+    }
+
     @Test(arguments: [1, 2, 3, 7, 64, 65536], [1, 3, 4096])
     func readsTheSameWithAnyBufferSize(readBytes: Int, batchEntries: Int) throws {
         let options = ManifestOptions(

@@ -1,6 +1,6 @@
 package import PrefetchModel
 
-/// What a decoder allocates besides the rows, as far as the header tells.
+/// The bytes that a decoder allocates besides the rows, as far as the header tells.
 struct DecoderMemory: Hashable, Sendable {
     /// Bytes of all DCT coefficients of a JPEG, rows and columns of padding blocks included.
     var coefficientBytes = 0

@@ -16,15 +16,13 @@ struct FailingReadTests {
         }
     }
 
-    /// Every read of the database and its log fails in turn, in every way, and for every command
-    /// that opens a cache for writing. All of them open it with the same code.
+    /// Every read of the database and its log fails in turn, in every way, for every command that
+    /// opens a cache for writing.
     @Test(
-        arguments: [
-            ("error=EIO", ["run", "manifest.txt", "--allow-empty"]),
-            ("error=EIO", ["merge", "copy", "other"]), ("error=EIO", ["prune", "--gone"]),
-            ("error=ENOMEM", ["run", "manifest.txt", "--allow-empty"]),
-            ("retval=0", ["run", "manifest.txt", "--allow-empty"]),
-            ("retval=0", ["prune", "--gone"]),
+        arguments: ["error=EIO", "error=ENOMEM", "retval=0"],
+        [
+            ["run", "manifest.txt", "--allow-empty"], ["merge", "copy", "other"],
+            ["prune", "--gone"],
         ])
     func noReadThatFailsOnceReplacesTheDatabase(
         fault: String, command: [String]

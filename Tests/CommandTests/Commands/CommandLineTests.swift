@@ -8,26 +8,46 @@ import Testing
 struct CommandLineTests {
     /// Some arguments bypass the full parser, with the same output.
     @Test(arguments: [
-        (["--help"], ["help"]), (["-h"], ["run", "-h"]),
-        (["-h"], ["images.txt", "-j", "4", "-h"]), (["get", "--help"], ["help", "get"]),
-        (["attr", "--help"], ["help", "attr"]), (["--version"], ["-V"]),
+        (["--help"], ["help"], "(default)"),
+        (["-h"], ["run", "-h"], "\nprefetch run --help shows all flags\n"),
+        (["-h"], ["images.txt", "-j", "4", "-h"], "\nprefetch run --help shows all flags\n"),
+        (["get", "--help"], ["help", "get"], "USAGE: prefetch get"),
+        (["attr", "--help"], ["help", "attr"], "USAGE: prefetch attr"),
+        (["--version"], ["-V"], "\ncommit "),
     ])
-    func helpAndVersionAreOutput(arguments: [String], others: [String]) async throws {
+    func helpAndVersionAreOutput(
+        arguments: [String], others: [String], text: String
+    ) async throws {
         try await withWorkspace { workspace in
             let result = try await workspace.command(arguments).run()
             #expect(result.status == 0 && result.error.isEmpty, "\(result)")
+            #expect(result.output.contains(text), "\(result)")
             let other = try await workspace.command(others).run()
-            #expect(!result.output.isEmpty && other.output == result.output, "\(other)")
+            #expect(other.status == 0 && other.error.isEmpty, "\(other)")
+            #expect(other.output == result.output, "\(other)")
         }
     }
 
-    private static let shownByHelp = "\nhint: `prefetch run --help` shows all flags\n"
+    private static let shownByHelp =
+        "\nUsage: prefetch run [<options>] [<manifest> ...]\n"
+        + "hint: `prefetch run --help` shows all flags\n"
 
     /// Errors of the parser, of the advice before it, and of commands that examine their arguments
     /// themselves.
     @Test(arguments: [
         (["images.txt", "--nonsense"], "prefetch: Unknown option '--nonsense'\n", shownByHelp),
-        (["images.txt", "--jobs", "0"], "prefetch: --jobs must be", shownByHelp),
+        (
+            ["images.txt", "--jobs", "0"], "prefetch: --jobs must be between 1 and 10000\n",
+            shownByHelp
+        ),
+        (
+            ["images.txt", "--jobs", "x"], "prefetch: The value 'x' is invalid for '--jobs <n>'\n",
+            shownByHelp
+        ),
+        (
+            ["get"], "prefetch: name a URL, or read a list with --batch\n",
+            "\nhint: `prefetch get --help` shows all flags\n"
+        ),
         (["--mode", "0666", "http://a.example/1"], "prefetch: The value '0666'", shownByHelp),
         (
             ["help", "runs"],
@@ -40,7 +60,10 @@ struct CommandLineTests {
         (["--list", "-", "-"], "prefetch: standard input can be read only once", ""),
         (["put", "example", "a.png"], "prefetch: example: ", ""),
         (["put", "ftp://example.com/a", "a.png"], "prefetch: ftp://example.com/a: ", ""),
-        (["put", "http://a.example/", "a.png", "--attr", "x"], "prefetch: --attr takes NAME=", ""),
+        (
+            ["put", "http://a.example/", "a.png", "--attr", "x"],
+            "prefetch: --attr takes NAME=VALUE", ""
+        ),
         (
             ["put", "http://a.example/", "a.png", "--attr", "x=1", "--attr", "x=2"],
             "prefetch: --attr x is given twice", ""
@@ -80,7 +103,14 @@ struct CommandLineTests {
         (["statz"], "\nhint: did you mean `prefetch stats`?\n"),
         (["example.com/a.jpg"], "\nhint: did you mean https://example.com/a.jpg?\n"),
         (["run", "shop", "--config", "c.toml"], "\nhint: did you mean @shop?\n"),
-        (["."], "hint: name a file in it, or pass its list on standard input with -\n"),
+        (
+            ["."],
+            """
+            prefetch: .: is a directory
+            hint: name a file in it, or pass its list on standard input with -
+
+            """
+        ),
     ])
     func listsThatCannotBeReadHaveAHint(arguments: [String], message: String) async throws {
         try await withWorkspace { workspace in

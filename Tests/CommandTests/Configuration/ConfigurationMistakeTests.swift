@@ -29,6 +29,81 @@ struct ConfigurationMistakeTests {
         }
     }
 
+    /// Files with the messages of `config check` about them, in their order.
+    private static let mistakes: [(text: String, messages: [String])] = [
+        (
+            """
+            jbos = 1
+            jobs = "x"
+            encode = "jpge"
+            [variant.a]
+            resize = "1x1"
+            quality = 0
+            [variant.b]
+            encode = "jpge"
+            [host."*"]
+            jobs = 1
+            ttl = "x"
+            [list.a]
+            file = []
+            """,
+            [
+                "c.toml:1: unknown key 'jbos'\nhint: did you mean 'jobs'?\n",
+                "c.toml:6: 'quality' takes 1 to 100\n",
+                "c.toml:8: 'encode' takes same, jpeg, png, webp, avif, auto or original\n",
+                "c.toml:10: unknown key 'jobs'\n", "c.toml:13: list 'a' has no file\n",
+                "c.toml:2: The value 'x' is invalid for '--jobs <n>'\n",
+                "c.toml:3: The value 'jpge' is invalid for '--encode <format>': it takes "
+                    + "same, jpeg, png, webp, avif, auto or original\n",
+                "c.toml:11: The value 'x' is invalid for '--ttl",
+            ]
+        ),
+        // Settings that are wrong together, or read late.
+        (
+            """
+            jobs = 0
+            ttl = "1d"
+            min-ttl = "1h"
+            header = "a"
+            user = "a:b"
+            [variant.a]
+            quality = 5
+            encode = "png"
+            [host."a.example"]
+            user = "c"
+            [host."b.example"]
+            proxy = "ftp://x"
+            [host."c.example"]
+            key = "/x"
+            """,
+            [
+                "c.toml:1: --jobs must be between 1 and 10000\n",
+                "c.toml:2: --ttl cannot be combined with --min-ttl",
+                "c.toml:7: --variant a: 'q=' has no effect on png",
+                "c.toml:4: --header: a header is written 'Name: value'\n", "c.toml:10: --user ",
+                "c.toml:12: --proxy ", "c.toml:14: --key needs --cert\n",
+            ]
+        ),
+        ("header = [[\"A: b\"]]", ["c.toml:1: 'header' takes a text in quotes, or an "]),
+        ("jobs = 1\njobs = 2", ["c.toml:2: column "]),
+        ("[host.\"a/b\"]\nttl = \"1d\"", ["c.toml:2: 'a/b' is no pattern of a host\n"]),
+    ]
+
+    @Test func checkNamesEveryMistake() async throws {
+        try await withWorkspace { workspace in
+            for (text, messages) in Self.mistakes {
+                try workspace.writeConfiguration(text, to: "c.toml")
+                let check = try await workspace.run("config", "check", "c.toml")
+                #expect(check.status == 64 && check.output.isEmpty, "\(check)")
+                let found = check.error.components(separatedBy: "prefetch: ").dropFirst()
+                #expect(found.count == messages.count, "\(check)")
+                for (problem, message) in zip(found, messages) {
+                    #expect(problem.hasPrefix(message), "\(check)")
+                }
+            }
+        }
+    }
+
     /// Every command that reads the file refuses it.
     @Test func aProjectsFileIsRefusedWithKeyAndLine() async throws {
         try await withWorkspace { workspace in

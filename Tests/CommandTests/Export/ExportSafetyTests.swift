@@ -176,7 +176,7 @@ struct ExportSafetyTests {
     /// Two exports at a time: one of them is refused, and both leave a whole folder.
     @Test func concurrentExportsTakeTurns() async throws {
         try await withImages { workspace, _ in
-            for _ in 0..<10 {
+            for _ in 0..<20 {
                 let exports = try ["main", "s"].map { variant in
                     try workspace.command([
                         "export", "out", "--layout", "mirror", "--variant", variant, "-q",

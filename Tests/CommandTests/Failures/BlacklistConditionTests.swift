@@ -146,6 +146,7 @@ struct BlacklistConditionTests {
                     [origin.url("/b.png") + " header=x-token:hunter2"], "--user", "me:hunter2")
                 #expect(run.report.verdicts == ["failed/http-status"], "\(run.result)")
                 let rows = try await workspace.query("SELECT conditions FROM failure")
+                #expect(rows.count == 1)
                 let text = try #require(rows.first?.first ?? nil)
                 #expect(text.hasPrefix("request=") && !text.contains("hunter2"), "\(text)")
                 // 32 bits for each of the settings.

@@ -32,22 +32,27 @@ struct ClockTests {
     }
 
     /// An hour changes nothing. A copy from the future is stale, and so is one that is years old;
-    /// neither stays fresh once the clock is right again.
+    /// neither stays fresh once the clock is right again. A failure from the future is ignored, and
+    /// one that is years old has expired.
     @Test(arguments: offsets)
     func aStepOfYearsMakesCopiesStale(clock: String) async throws {
         try await withOrigin { origin in
-            let lines = serve(origin, 4)
             let isShort = clock.hasSuffix("h")
+            let lines = serve(origin, 4) + (isShort ? [] : [origin.url("/gone")])
             try await withWorkspace { workspace in
                 let started = Int(Date().timeIntervalSince1970 * 1000)
                 _ = try await run(workspace, lines, clock: "+0")
                 for clock in [clock, "+0"] {
                     let asked = try await run(workspace, lines, clock: clock)
                     #expect(
-                        asked.summary.outcomes == [isShort ? "fresh" : "revalidated": 4],
+                        asked.summary.outcomes
+                            == (isShort ? ["fresh": 4] : ["revalidated": 4, "failed": 1]),
                         "\(asked.result)")
                     let settled = try await run(workspace, lines, clock: clock)
-                    #expect(settled.summary.outcomes == ["fresh": 4], "\(settled.result)")
+                    #expect(
+                        settled.summary.outcomes
+                            == (isShort ? ["fresh": 4] : ["fresh": 4, "blacklisted": 1]),
+                        "\(settled.result)")
                     // Otherwise this would pass without testing anything.
                     guard clock == "+10y" else { continue }
                     let found = try await workspace.query(
@@ -55,7 +60,7 @@ struct ClockTests {
                     let days = try #require(Int(found[0][0] ?? ""))
                     #expect((3649...3655).contains(days))
                 }
-                #expect(origin.requests.count == (isShort ? 4 : 12))
+                #expect(origin.requests.count == (isShort ? 4 : 15))
             }
         }
     }

@@ -217,8 +217,9 @@ struct RevalidationTests {
                 #expect(verdicts.allSatisfy { $0.last == "failed/http-status" }, "never an image")
                 #expect(try await workspace.judge(sources: sources) == exchanges.count)
                 #expect(
-                    try await workspace.query("SELECT count(*) FROM attribute WHERE name = 'note'")
-                        == [["\(exchanges.count)"]])
+                    try await workspace.query(
+                        "SELECT count(*), hex(value) FROM attribute WHERE name = 'note' GROUP BY 2")
+                        == [["\(exchanges.count)", "6B657074"]])
                 let refused = try #require(
                     exchanges.firstIndex { $0.name == "nothing but other 304s" })
                 let get = try await workspace.run("get", "--stale", urls[refused])

@@ -197,8 +197,9 @@ struct ListByURLTests {
                 // The report, test cases, metrics and an annotation name the missing list.
                 for summary in ["text", "json", "none"] {
                     var command = workspace.command([
-                        "--list", origin.url("/no.txt"), "--junit", "junit.xml", "--prometheus",
-                        "metrics.prom", "--report", "r.jsonl", "--summary", summary,
+                        "--list", origin.url("/no.txt"), "--junit", "\(summary).xml",
+                        "--prometheus", "\(summary).prom", "--report", "\(summary).jsonl",
+                        "--summary", summary,
                     ])
                     command.environment["GITHUB_ACTIONS"] = "true"
                     let result = try await command.run()
@@ -210,13 +211,14 @@ struct ListByURLTests {
                     func text(_ name: String) throws -> String {
                         try String(contentsOfFile: "\(workspace.folder)/\(name)", encoding: .utf8)
                     }
-                    #expect(try await workspace.junitComplaints("junit.xml") == "")
-                    let document = try XMLDocument(workspace.folder + "/junit.xml")
+                    #expect(try await workspace.junitComplaints("\(summary).xml") == "")
+                    let document = try XMLDocument(workspace.folder + "/\(summary).xml")
                     #expect(document.all("testsuite").first?["errors"] == "1")
-                    #expect(try text("junit.xml").contains(message))
-                    #expect(try text("r.jsonl").contains("\"message\":\"\(message)\""))
-                    #expect(try text("r.jsonl").contains("\"lists\":{\"fetched\":0,"))
-                    let metrics = try text("metrics.prom")
+                    #expect(try text("\(summary).xml").contains(message))
+                    let report = try text("\(summary).jsonl")
+                    #expect(report.contains("\"message\":\"\(message)\""))
+                    #expect(report.contains("\"lists\":{\"fetched\":0,"))
+                    let metrics = try text("\(summary).prom")
                     #expect(metrics.contains("prefetch_last_run_exit_status 2\n"), "\(metrics)")
                     #expect(metrics.contains("prefetch_lists{source=\"failed\"} 1\n"), "\(metrics)")
                 }
