@@ -65,19 +65,6 @@ let package = Package(
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: strict, linkerSettings: [quickStart]),
-        // For Scripts/bench/run only; not a product.
-        .executableTarget(
-            name: "scheduler-bench", dependencies: ["EntryQueue", "PrefetchModel", "Scheduling"],
-            swiftSettings: strict),
-        .executableTarget(
-            name: "codec-bench",
-            dependencies: [
-                "CCodecLibraries", "CJPEG", "CPNG", "CPixels", "CResample", "Codecs",
-                "PrefetchModel", "Threading",
-                .target(name: "CAVIF", condition: .when(traits: ["AVIF"])),
-                .target(name: "CWebP", condition: .when(traits: ["WebP"])),
-            ],
-            swiftSettings: strict),
         .target(
             name: "Pipeline",
             dependencies: [
@@ -323,6 +310,23 @@ let package = Package(
                 "Judging/page.py", "Judging/serve.py",
             ],
             swiftSettings: strict),
+        // For Scripts/bench/run only.
+        .executableTarget(
+            name: "scheduler-bench", dependencies: ["EntryQueue", "PrefetchModel", "Scheduling"],
+            path: "Tests/scheduler-bench", swiftSettings: strict),
+        .executableTarget(
+            name: "codec-bench",
+            dependencies: [
+                "CCodecLibraries", "CJPEG", "CPNG", "CPixels", "CResample", "Codecs",
+                "PrefetchModel", "Threading",
+                .target(name: "CAVIF", condition: .when(traits: ["AVIF"])),
+                .target(name: "CWebP", condition: .when(traits: ["WebP"])),
+            ],
+            path: "Tests/codec-bench", swiftSettings: strict),
+        // For the peers of codec-bench.
+        .systemLibrary(
+            name: "CCodecLibraries", path: "Tests/CCodecLibraries",
+            providers: [.apt(["libjpeg62-turbo-dev", "libpng-dev"])]),
         .target(name: "FaultyJPEG", path: "Tests/FaultyJPEG", cSettings: boundary),
         .target(
             name: "NetworkFileSystem", path: "Tests/NetworkFileSystem", cSettings: boundary),
@@ -409,9 +413,6 @@ let package = Package(
         .target(
             name: "CTOML",
             cxxSettings: [.unsafeFlags(["-O2", "-Wall", "-Wextra", "-Werror"])]),
-        // For the peers of codec-bench.
-        .systemLibrary(
-            name: "CCodecLibraries", providers: [.apt(["libjpeg62-turbo-dev", "libpng-dev"])]),
         .systemLibrary(name: "CCrypto", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CLinux"),
         .systemLibrary(

@@ -14,6 +14,11 @@ from pathlib import Path
 LIMITS = Path(__file__).resolve().parent / "limits.json"
 
 
+def code_folders(root):
+    """Sources, and the programs of Tests that keep its rules."""
+    return [root / name for name in ("Sources", "Tests/codec-bench", "Tests/scheduler-bench")]
+
+
 def limits(check):
     return json.loads(LIMITS.read_text())[check]
 
