@@ -10,11 +10,12 @@ import Testing
 /// Flags that set the same in several ways, and flags of several places.
 @Suite(.timeLimit(.minutes(1)))
 struct FlagSpellingTests {
-    /// Each flag with another spelling of its setting.
-    private static let pairs = RunFlags.spellings.flatMap { spellings in
-        spellings.sorted().flatMap { name in
-            spellings.subtracting([name]).sorted().map { (name, $0) }
-        }
+    /// The sets of flags that replace one another across layers.
+    private static let sets = RunFlags.spellings + RunFlags.conflicts
+
+    /// Each flag with another one of its set.
+    private static let pairs = sets.flatMap { names in
+        names.sorted().flatMap { name in names.subtracting([name]).sorted().map { (name, $0) } }
     }
 
     /// Right values of flags; those without a value are switches.
@@ -59,7 +60,7 @@ struct FlagSpellingTests {
     @Test(arguments: pairs)
     func aHigherLayerReplacesAnotherSpelling(higher: String, lower: String) {
         let files = [higher, lower].map { Self.file(Self.line($0)) }
-        let settings = EffectiveSettings(files: files, spellings: RunFlags.spellings)
+        let settings = EffectiveSettings(files: files, spellings: Self.sets)
         let known = RunFlags.all.filter(\.isConfigurable).map(\.name)
         guard known.contains(higher) else { return }
         #expect(settings.flags.keys.sorted() == [higher])
@@ -119,6 +120,15 @@ struct FlagSpellingTests {
         #expect(host?.requests.authorityFile == authority)
         #expect(host?.requests.verifiesOrigins == true)
         #expect(run.requests.verifiesOrigins == (arguments != ["--insecure"]))
+    }
+
+    /// The key would belong to another certificate.
+    @Test func aCertificateReplacesThatOfATableWithItsKey() throws {
+        let command = try ParsedRun.command(
+            ["--cert", "/a"], file: "[host.\"*\"]\ncert = \"/c\"\nkey = \"/k\"\n")
+        var run = RunFlags.defaults
+        try command.invocation.hosts.apply(to: &run)
+        #expect(run.hosts.configurations[hostIn: "https://example.com/a"] == nil)
     }
 
     /// A flag has the same effect on the command line, in a file and in the table of a host.

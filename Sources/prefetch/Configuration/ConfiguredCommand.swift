@@ -92,8 +92,13 @@ struct ConfiguredCommand {
             rows, spellings: flags.spellings, readsProject: readsProject)
         added = ConfiguredCommand.added(settings, rows)
         if takesAll {
-            invocation.hosts = try ConfiguredHosts(settings) {
-                flags.containsSpelling(of: $0) || settings.isSetByVariable($0)
+            let (certificate, key) = (RouteFlags.flags.certificate, RouteFlags.flags.certificateKey)
+            invocation.hosts = try ConfiguredHosts(settings) { name in
+                // The key of a table belongs to its certificate.
+                let names = name == key.row.name ? [name, certificate.row.name] : [name]
+                return names.contains {
+                    flags.containsSpelling(of: $0) || settings.isSetByVariable($0)
+                }
             }
         }
         guard !settings.lists.isEmpty else { return }

@@ -14,8 +14,8 @@ struct EncodingFlags: FlagRows {
         repeatable: "variant", value: "name=spec",
         help: """
             Also store each image in this form; repeatable. SPEC is a list like jpeg,q=60 of: a \
-            size like 256x256, same, jpeg, png, webp, avif, auto or original, q=, strip=, \
-            allow-formats=, background=, max-bytes=, effort=, animated=, keep-larger, linear, and \
+            size like 256x256, \(Recipe.Encoding.allCases.map(\.rawValue).listed(with: "or")), \
+            q=, strip=, allow-formats=, background=, max-bytes=, effort=, animated=, keep-larger, linear, and \
             the steps of --transform. The rest has the flags' defaults. The plain flags make the \
             variant main.
             """, brief: "also store each image in this form, like web=jpeg,q=60",
@@ -72,7 +72,10 @@ struct FormatFlags: FlagRows {
     let allowedFormats = RunFlag<AllowedFormats>(
         "allow-formats", value: "formats",
         default: AllowedFormats(formats: FormatFlags.recipe.allowedFormats),
-        help: "Formats that --encode auto picks from, comma-separated: jpeg, png, webp, avif."
+        help: """
+            Formats that --encode auto picks from, comma-separated: \
+            \(EncodedImageFormat.allCases.map(\.rawValue).joined(separator: ", ")).
+            """
     ) { $0.encoding.main.allowedFormats = $1.formats }
 
     let quality = RunFlag<Int>(
