@@ -59,18 +59,18 @@ extension ShardPlan: JSONRecord {
         shards: 1, entries: 0, lists: [], split: [], packed: [:], buckets: [], loads: [])
 
     package func visitMembers(_ members: inout some JSONVisitor, into draft: inout PlanDraft) {
-        members.text("type", ShardPlan.fileType)
-        members.number("version", ShardPlan.version) { draft.version = $0 }
-        members.number("shards", shards) { draft.shards = $0 }
-        members.number("entries", entries) { draft.entries = $0 }
+        members.add("type", ShardPlan.fileType)
+        members.add("version", ShardPlan.version) { draft.version = $0 }
+        members.add("shards", shards) { draft.shards = $0 }
+        members.add("entries", entries) { draft.entries = $0 }
         members.records("lists", lists) { draft.lists = $0 }
         members.records("split", split) { draft.split = $0 }
         members.counts(
             "packed", packed.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
         ) { draft.packed = $0 }
-        members.numbers("buckets", buckets) { draft.buckets = $0 }
-        members.numbers("loads", loads) { draft.loads = $0 }
-        members.numbers("times_ms", times?.map { Int($0 / .milliseconds(1)) }) { draft.times = $0 }
+        members.add("buckets", buckets) { draft.buckets = $0 }
+        members.add("loads", loads) { draft.loads = $0 }
+        members.add("times_ms", times?.map { Int($0 / .milliseconds(1)) }) { draft.times = $0 }
     }
 }
 
@@ -93,9 +93,9 @@ extension ShardPlan.List: JSONRecord {
     package static let sample = ShardPlan.List(name: "", identity: nil)
 
     package func visitMembers(_ members: inout some JSONVisitor, into draft: inout ListDraft) {
-        members.text("name", name) { draft.name = $0 }
-        members.number("bytes", identity?.bytes) { draft.bytes = $0 }
-        members.text("sha256", identity?.digest) { draft.digest = $0 }
+        members.add("name", name) { draft.name = $0 }
+        members.add("bytes", identity?.bytes) { draft.bytes = $0 }
+        members.add("sha256", identity?.digest) { draft.digest = $0 }
     }
 }
 
@@ -115,8 +115,8 @@ extension ShardPlan.Split: JSONRecord {
     package static let sample = ShardPlan.Split(domain: "", entries: 0, shards: [])
 
     package func visitMembers(_ members: inout some JSONVisitor, into draft: inout SplitDraft) {
-        members.text("domain", domain) { draft.domain = $0 }
-        members.number("entries", entries) { draft.entries = $0 }
-        members.numbers("shards", shards) { draft.shards = $0 }
+        members.add("domain", domain) { draft.domain = $0 }
+        members.add("entries", entries) { draft.entries = $0 }
+        members.add("shards", shards) { draft.shards = $0 }
     }
 }

@@ -75,7 +75,8 @@ struct ImageFolderLayout: LayoutMaking {
             var object = JSONObject()
             object.add("file_name", row.path)
             for name in names {
-                object.add(name, json: cells.first { $0.name == name }?.json ?? Array("null".utf8))
+                object.add(
+                    name, RawJSON(cells.first { $0.name == name }?.json ?? Array("null".utf8)))
             }
             lines += object.bytes + [UInt8(ascii: "\n")]
         }

@@ -90,7 +90,7 @@ struct WebDatasetLayout: LayoutMaking {
             "original_width", "original_height", "sha256", self.caption,
         ]
         for column in ListColumns(image.columns).columns where names.insert(column.name).inserted {
-            object.add(column.name, json: column.json)
+            object.add(column.name, RawJSON(column.json))
         }
         for attribute in image.attributes where names.insert(attribute.name).inserted {
             object.add(attribute.name, String(decoding: attribute.value, as: UTF8.self))

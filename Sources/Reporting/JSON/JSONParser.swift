@@ -37,14 +37,9 @@ extension cjson_value {
 
     var decodedName: String { String(decoding: nameBytes, as: UTF8.self) }
 
-    func isNamed(_ name: JSONName) -> Bool {
-        switch name {
-        case .literal(let name):
-            name.utf8CodeUnitCount == name_count
-                && memcmp(name.utf8Start, self.name, name_count) == 0
-        case .text(let name):
-            nameBytes.elementsEqual(name.utf8)
-        }
+    func isNamed(_ name: StaticString) -> Bool {
+        name.utf8CodeUnitCount == name_count
+            && memcmp(name.utf8Start, self.name, name_count) == 0
     }
 
     /// Passes on the members of an object or the elements of an array; nil for another kind.

@@ -42,74 +42,48 @@ extension JSONRecord {
     }
 }
 
-/// The name of a member: printable ASCII without quotation marks and backslashes, or any text.
-package enum JSONName: ExpressibleByStringLiteral {
-    /// Appended in one piece: a line of the report has 27.
-    case literal(StaticString)
-    case text(String)
-
-    package init(stringLiteral name: StaticString) {
-        self = .literal(name)
-    }
-}
-
-/// Writes or reads the members of a ``JSONRecord``.
+/// Writes or reads the members of a ``JSONRecord``. Their names need no escapes.
 ///
-/// A reader calls `read` if the member has the right kind. Numbers are at least 0 there.
+/// A reader calls `read` if the member has the right kind.
 package protocol JSONVisitor {
     // Members that are only written.
-    mutating func text(_ name: JSONName, _ value: @autoclosure () -> String?)
-    mutating func number(_ name: JSONName, _ value: @autoclosure () -> Int?)
-    mutating func truth(_ name: JSONName, _ value: @autoclosure () -> Bool?)
-    mutating func duration(_ name: JSONName, _ value: @autoclosure () -> Duration?)
-    mutating func records(_ name: JSONName, _ value: @autoclosure () -> [some JSONRecord])
-    mutating func rate(_ name: JSONName, _ value: @autoclosure () -> Double?)
+    mutating func add(_ name: StaticString, _ value: @autoclosure () -> (some JSONValue)?)
+    mutating func records(_ name: StaticString, _ value: @autoclosure () -> [some JSONRecord])
     /// The path of a content file relative to the cache directory.
-    mutating func path(_ name: JSONName, _ value: @autoclosure () -> String?)
-    mutating func json(_ name: JSONName, _ value: @autoclosure () -> [UInt8])
+    mutating func path(_ name: StaticString, _ value: @autoclosure () -> String?)
 
     // Members that are also read.
-    mutating func text(
-        _ name: JSONName, _ value: @autoclosure () -> String?, _ read: (String) -> Void)
-    mutating func number(_ name: JSONName, _ value: @autoclosure () -> Int?, _ read: (Int) -> Void)
-    mutating func truth(_ name: JSONName, _ value: @autoclosure () -> Bool?, _ read: (Bool) -> Void)
-    mutating func duration(
-        _ name: JSONName, _ value: @autoclosure () -> Duration?, _ read: (Duration) -> Void)
-    mutating func numbers(
-        _ name: JSONName, _ value: @autoclosure () -> [Int]?, _ read: ([Int]) -> Void)
+    mutating func add<Value: JSONReadable>(
+        _ name: StaticString, _ value: @autoclosure () -> Value?, _ read: (Value) -> Void)
     /// An object of integers.
     mutating func counts(
-        _ name: JSONName, _ value: @autoclosure () -> [(name: String, count: Int)],
+        _ name: StaticString, _ value: @autoclosure () -> [(name: String, count: Int)],
         _ read: ([String: Int]) -> Void)
     mutating func record<Record: JSONRecord>(
-        _ name: JSONName, _ value: @autoclosure () -> Record?, _ read: (Record.Draft) -> Void)
+        _ name: StaticString, _ value: @autoclosure () -> Record?, _ read: (Record.Draft) -> Void)
     mutating func records<Record: JSONRecord>(
-        _ name: JSONName, _ value: @autoclosure () -> [Record], _ read: ([Record.Draft]) -> Void)
+        _ name: StaticString, _ value: @autoclosure () -> [Record],
+        _ read: ([Record.Draft]) -> Void)
 }
 
-// Texts with a meaning.
+// Texts with a meaning. Unknown ones are skipped: another version may know them.
 extension JSONVisitor {
     package mutating func choice(
-        _ name: JSONName, _ value: @autoclosure () -> (some RawRepresentable<String>)?
+        _ name: StaticString, _ value: @autoclosure () -> (some RawRepresentable<String>)?
     ) {
-        text(name, value()?.rawValue)
+        add(name, value()?.rawValue)
     }
 
     package mutating func choice<Choice: RawRepresentable<String>>(
-        _ name: JSONName, _ value: @autoclosure () -> Choice?, _ read: (Choice) -> Void
+        _ name: StaticString, _ value: @autoclosure () -> Choice?, _ read: (Choice) -> Void
     ) {
-        text(name, value()?.rawValue) { if let choice = Choice(rawValue: $0) { read(choice) } }
-    }
-
-    /// RFC 3339, UTC.
-    package mutating func time(_ name: JSONName, _ value: @autoclosure () -> Timestamp?) {
-        text(name, value()?.description)
+        add(name, value()?.rawValue) { if let choice = Choice(rawValue: $0) { read(choice) } }
     }
 
     package mutating func time(
-        _ name: JSONName, _ value: @autoclosure () -> Timestamp?, _ read: (Timestamp) -> Void
+        _ name: StaticString, _ value: @autoclosure () -> Timestamp?, _ read: (Timestamp) -> Void
     ) {
-        text(name, value()?.description) { text in
+        add(name, value()?.description) { text in
             if let time = text.withBytes({ Timestamp(text: UnsafeRawBufferPointer($0)) }) {
                 read(time)
             }
@@ -117,18 +91,18 @@ extension JSONVisitor {
     }
 
     package mutating func digest(
-        _ name: JSONName, _ value: @autoclosure () -> ContentDigest?,
+        _ name: StaticString, _ value: @autoclosure () -> ContentDigest?,
         _ read: (ContentDigest) -> Void
     ) {
-        text(name, value()?.description) { text in
+        add(name, value()?.description) { text in
             if let digest = ContentDigest(hexadecimal: text) { read(digest) }
         }
     }
 
     package mutating func thumbHash(
-        _ name: JSONName, _ value: @autoclosure () -> [UInt8]?, _ read: ([UInt8]) -> Void
+        _ name: StaticString, _ value: @autoclosure () -> [UInt8]?, _ read: ([UInt8]) -> Void
     ) {
-        text(name, value().map { String(decoding: $0.base64, as: UTF8.self) }) { text in
+        add(name, value().map { String(decoding: $0.base64, as: UTF8.self) }) { text in
             if let hash = Placeholder.thumbHash(base64: text) { read(hash) }
         }
     }

@@ -23,7 +23,7 @@ struct JSONRecordReader {
     }
 
     /// The next member; of equal names, the last one. Nil if it is missing or null.
-    private mutating func next(_ name: JSONName) -> cjson_value? {
+    private mutating func next(_ name: StaticString) -> cjson_value? {
         if visited == places.count {
             places.append(values.lastIndex { $0.isNamed(name) } ?? -1)
         }
@@ -50,41 +50,14 @@ struct JSONRecordReader {
 }
 
 extension JSONRecordReader: JSONVisitor {
-    mutating func text(
-        _ name: JSONName, _ value: @autoclosure () -> String?, _ read: (String) -> Void
+    mutating func add<Value: JSONReadable>(
+        _ name: StaticString, _ value: @autoclosure () -> Value?, _ read: (Value) -> Void
     ) {
-        if let member = next(name) { pass(member.string, to: read) }
-    }
-
-    mutating func number(_ name: JSONName, _ value: @autoclosure () -> Int?, _ read: (Int) -> Void)
-    {
-        if let member = next(name) { pass(member.integer, to: read) }
-    }
-
-    mutating func truth(_ name: JSONName, _ value: @autoclosure () -> Bool?, _ read: (Bool) -> Void)
-    {
-        if let member = next(name) { pass(member.truth, to: read) }
-    }
-
-    mutating func duration(
-        _ name: JSONName, _ value: @autoclosure () -> Duration?, _ read: (Duration) -> Void
-    ) {
-        if let member = next(name) { pass(member.duration, to: read) }
-    }
-
-    mutating func numbers(
-        _ name: JSONName, _ value: @autoclosure () -> [Int]?, _ read: ([Int]) -> Void
-    ) {
-        guard let member = next(name) else { return }
-        let numbers: [Int]? = member.withValues(CJSON_ARRAY) { values in
-            let numbers = values.compactMap(\.integer)
-            return numbers.count == values.count ? numbers : nil
-        }
-        pass(numbers, to: read)
+        if let member = next(name) { pass(Value.read(ParsedMember(value: member)), to: read) }
     }
 
     mutating func counts(
-        _ name: JSONName, _ value: @autoclosure () -> [(name: String, count: Int)],
+        _ name: StaticString, _ value: @autoclosure () -> [(name: String, count: Int)],
         _ read: ([String: Int]) -> Void
     ) {
         guard let member = next(name) else { return }
@@ -99,13 +72,14 @@ extension JSONRecordReader: JSONVisitor {
     }
 
     mutating func record<Record: JSONRecord>(
-        _ name: JSONName, _ value: @autoclosure () -> Record?, _ read: (Record.Draft) -> Void
+        _ name: StaticString, _ value: @autoclosure () -> Record?, _ read: (Record.Draft) -> Void
     ) {
         if let member = next(name) { pass(nested(Record.self, in: member), to: read) }
     }
 
     mutating func records<Record: JSONRecord>(
-        _ name: JSONName, _ value: @autoclosure () -> [Record], _ read: ([Record.Draft]) -> Void
+        _ name: StaticString, _ value: @autoclosure () -> [Record],
+        _ read: ([Record.Draft]) -> Void
     ) {
         guard let member = next(name) else { return }
         let drafts: [Record.Draft]? = member.withValues(CJSON_ARRAY) { elements in
@@ -119,12 +93,7 @@ extension JSONRecordReader: JSONVisitor {
     }
 
     // Members that are only written.
-    mutating func text(_ name: JSONName, _ value: @autoclosure () -> String?) {}
-    mutating func number(_ name: JSONName, _ value: @autoclosure () -> Int?) {}
-    mutating func truth(_ name: JSONName, _ value: @autoclosure () -> Bool?) {}
-    mutating func duration(_ name: JSONName, _ value: @autoclosure () -> Duration?) {}
-    mutating func records(_ name: JSONName, _ value: @autoclosure () -> [some JSONRecord]) {}
-    mutating func rate(_ name: JSONName, _ value: @autoclosure () -> Double?) {}
-    mutating func path(_ name: JSONName, _ value: @autoclosure () -> String?) {}
-    mutating func json(_ name: JSONName, _ value: @autoclosure () -> [UInt8]) {}
+    mutating func add(_ name: StaticString, _ value: @autoclosure () -> (some JSONValue)?) {}
+    mutating func records(_ name: StaticString, _ value: @autoclosure () -> [some JSONRecord]) {}
+    mutating func path(_ name: StaticString, _ value: @autoclosure () -> String?) {}
 }

@@ -39,72 +39,72 @@ extension EntryResult: JSONRecord {
     }()
 
     package func visitMembers(_ members: inout some JSONVisitor, into draft: inout ResultDraft) {
-        members.text("type", "result")
-        members.text("manifest", manifest) { draft.result.manifest = $0 }
-        members.number("line", line) { draft.result.line = $0 }
+        members.add("type", "result")
+        members.add("manifest", manifest) { draft.result.manifest = $0 }
+        members.add("line", line) { draft.result.line = $0 }
         // A key with a signed parameter cannot be looked up from the report; every other key can.
-        members.text("url", shownURL) { draft.result.url = $0 }
-        members.text("key", shownKey)
+        members.add("url", shownURL) { draft.result.url = $0 }
+        members.add("key", shownKey)
         members.choice("outcome", outcome) { draft.result.outcome = $0 }
         members.choice("reason", reason) { draft.result.reason = $0 }
-        members.text("message", message.map(redacted)) { draft.result.message = $0 }
-        members.number("http_status", httpStatus) { draft.result.httpStatus = $0 }
-        members.number("attempts", attempts) { draft.result.attempts = $0 }
-        members.number("start", start)
-        members.number("bytes_received", bytesReceived) { draft.result.bytesReceived = $0 }
-        members.number("bytes_stored", stored?.size.bytes) { draft.image.bytes = $0 }
+        members.add("message", message.map(redacted)) { draft.result.message = $0 }
+        members.add("http_status", httpStatus) { draft.result.httpStatus = $0 }
+        members.add("attempts", attempts) { draft.result.attempts = $0 }
+        members.add("start", start)
+        members.add("bytes_received", bytesReceived) { draft.result.bytesReceived = $0 }
+        members.add("bytes_stored", stored?.size.bytes) { draft.image.bytes = $0 }
         members.choice("format", stored?.format) { draft.image.format = $0 }
-        members.truth("decoded", stored?.isDecoded) { draft.image.isDecoded = $0 }
+        members.add("decoded", stored?.isDecoded) { draft.image.isDecoded = $0 }
         stored.visitSize(&members, into: &draft.image)
         members.digest("sha256", stored?.digest) { draft.image.digest = $0 }
         members.path("path", stored?.relativePath)
         if let colour = stored?.colour { members.choice("colour", colour) }
         // The cache stores 0 for an image to validate at every use.
-        members.time("expires_at", expiresAt.flatMap { $0.milliseconds == 0 ? nil : $0 })
-        members.duration("queue_ms", stages.queue)
-        members.duration("transfer_ms", stages.transfer) { draft.result.stages.transfer = $0 }
-        members.duration("decode_ms", stages.decode)
-        members.duration("encode_ms", stages.encode)
+        members.add("expires_at", expiresAt.flatMap { $0.milliseconds == 0 ? nil : $0 })
+        members.add("queue_ms", stages.queue)
+        members.add("transfer_ms", stages.transfer) { draft.result.stages.transfer = $0 }
+        members.add("decode_ms", stages.decode)
+        members.add("encode_ms", stages.encode)
         exchange.visitMembers(&members)
-        members.time("blacklisted_until", blacklistedUntil)
+        members.add("blacklisted_until", blacklistedUntil)
         if let placeholder {
             members.thumbHash("thumbhash", placeholder.thumbHash) {
                 draft.result.placeholder = Placeholder(thumbHash: $0, colour: nil)
             }
-            members.text("color", placeholder.colourText)
+            members.add("color", placeholder.colourText)
         }
-        if let warning { members.text("warning", warning) }
+        if let warning { members.add("warning", warning) }
         if let endedAfter {
-            members.duration("ended_ms", endedAfter) { draft.result.endedAfter = $0 }
+            members.add("ended_ms", endedAfter) { draft.result.endedAfter = $0 }
         }
         if let replaced {
             members.record("replaced", replaced) { draft.result.replaced = $0.replaced }
         }
         if !variants.isEmpty { members.records("variants", variants) }
-        if let columns { members.json("columns", columns) }
+        if let columns { members.add("columns", RawJSON(columns)) }
     }
 }
 
 extension EntryResult.Exchange? {
     /// The requests of a run, which no page shows.
     fileprivate func visitMembers(_ members: inout some JSONVisitor) {
-        members.text("final_url", self?.finalURL.map { RedactedURL($0).description })
-        members.text("content_type", self?.contentType)
-        members.number("redirects", self?.redirects)
+        members.add("final_url", self?.finalURL.map { RedactedURL($0).description })
+        members.add("content_type", self?.contentType)
+        members.add("redirects", self?.redirects)
         if let connection = self?.connection {
-            members.duration("ttfb_ms", connection.timeToFirstByte)
+            members.add("ttfb_ms", connection.timeToFirstByte)
             members.choice("protocol", connection.version)
-            members.truth("connection_reused", connection.isReused)
-            if !connection.address.isEmpty { members.text("address", connection.address) }
+            members.add("connection_reused", connection.isReused)
+            if !connection.address.isEmpty { members.add("address", connection.address) }
             if let setup = connection.setup {
-                members.duration("dns_ms", setup.nameLookup)
-                members.duration("connect_ms", setup.connecting)
-                if let handshake = setup.handshake { members.duration("tls_ms", handshake) }
+                members.add("dns_ms", setup.nameLookup)
+                members.add("connect_ms", setup.connecting)
+                if let handshake = setup.handshake { members.add("tls_ms", handshake) }
             }
         }
         if let status = self?.cacheStatus {
-            if let age = status.age { members.number("age", age) }
-            if let text = status.text { members.text("x_cache", text) }
+            if let age = status.age { members.add("age", age) }
+            if let text = status.text { members.add("x_cache", text) }
         }
     }
 }
@@ -116,14 +116,14 @@ extension VariantResult: JSONRecord {
         RequestedVariant(name: .main, recipe: Recipe()), outcome: .fresh, stored: .sample)
 
     package func visitMembers(_ members: inout some JSONVisitor, into draft: inout ImageDraft) {
-        members.text("name", variant.name.text)
-        members.text("recipe", variant.recipeText)
+        members.add("name", variant.name.text)
+        members.add("recipe", variant.recipeText)
         members.choice("outcome", outcome)
         members.choice("reason", reason)
         members.choice("format", stored?.format) { draft.format = $0 }
-        members.truth("decoded", stored?.isDecoded) { draft.isDecoded = $0 }
+        members.add("decoded", stored?.isDecoded) { draft.isDecoded = $0 }
         stored.visitSize(&members, into: &draft)
-        members.number("bytes", stored?.size.bytes) { draft.bytes = $0 }
+        members.add("bytes", stored?.size.bytes) { draft.bytes = $0 }
         members.digest("sha256", stored?.digest) { draft.digest = $0 }
         members.path("path", stored?.relativePath)
         if let colour = stored?.colour { members.choice("colour", colour) }
@@ -151,7 +151,7 @@ extension ReplacedImage: JSONRecord {
         members.time("fetched_at", fetchedAt) { draft.fetchedAt = $0 }
         members.digest("sha256", image.digest) { draft.image.digest = $0 }
         members.choice("format", image.format) { draft.image.format = $0 }
-        members.number("bytes", image.size.bytes) { draft.image.bytes = $0 }
+        members.add("bytes", image.size.bytes) { draft.image.bytes = $0 }
         members.thumbHash("thumbhash", thumbHash) { draft.thumbHash = $0 }
     }
 }
@@ -177,10 +177,10 @@ extension StoredImage? {
     fileprivate func visitSize(
         _ members: inout some JSONVisitor, into draft: inout ImageDraft
     ) {
-        members.number("width", self?.knownWidth) { draft.width = $0 }
-        members.number("height", self?.knownHeight) { draft.height = $0 }
+        members.add("width", self?.knownWidth) { draft.width = $0 }
+        members.add("height", self?.knownHeight) { draft.height = $0 }
         if let orientation = self?.remainingOrientation {
-            members.number("orientation", orientation)
+            members.add("orientation", orientation)
         }
     }
 }

@@ -24,26 +24,26 @@ extension RunSummary: JSONRecord {
     }()
 
     package func visitMembers(_ members: inout some JSONVisitor, into draft: inout SummaryDraft) {
-        members.text("type", "summary")
-        members.number("schema_version", 3)
+        members.add("type", "summary")
+        members.add("schema_version", 3)
         counters.visitOutcomes(&members, into: &draft.summary.counters)
         counters.visitTotals(&members, into: &draft.summary.counters)
         members.time("started_at", startedAt) { draft.summary.startedAt = $0 }
-        members.duration("elapsed_ms", elapsed) { draft.summary.elapsed = $0 }
-        members.rate("entries_per_second", perSecond(counters.entriesFinished))
-        members.rate("bytes_per_second", perSecond(counters.bytesReceived))
-        members.number("exit_status", Int(exitStatus)) {
+        members.add("elapsed_ms", elapsed) { draft.summary.elapsed = $0 }
+        members.add("entries_per_second", perSecond(counters.entriesFinished))
+        members.add("bytes_per_second", perSecond(counters.bytesReceived))
+        members.add("exit_status", Int(exitStatus)) {
             draft.summary.exitStatus = Int32(clamping: $0)
             draft.hasStatus = true
         }
-        members.text("cache_dir", cacheDirectory) { draft.summary.cacheDirectory = $0 }
-        members.text("message", fatalMessage.map(redacted)) { draft.summary.fatalMessage = $0 }
-        members.number("signal", stoppedBySignal.map(Int.init)) {
+        members.add("cache_dir", cacheDirectory) { draft.summary.cacheDirectory = $0 }
+        members.add("message", fatalMessage.map(redacted)) { draft.summary.fatalMessage = $0 }
+        members.add("signal", stoppedBySignal.map(Int.init)) {
             draft.summary.stoppedBySignal = Int32(clamping: $0)
         }
         members.choice("ended_by", endedBy) { draft.summary.endedBy = $0 }
         members.record("pruned", pruned) { draft.summary.pruned = $0 }
-        members.text("partial_list", unlistedKeptBy.map { redacted($0.description) })
+        members.add("partial_list", unlistedKeptBy.map { redacted($0.description) })
         members.record("lists", lists) { draft.summary.lists = $0 }
         if let seedCache {
             members.record("seed_cache", SeedCount(path: seedCache, entries: counters.seeded)) {
@@ -82,7 +82,7 @@ extension RunCounters {
     fileprivate func visitOutcomes(
         _ members: inout some JSONVisitor, into draft: inout RunCounters
     ) {
-        members.number("entries", entriesRead) { draft.entriesRead = $0 }
+        members.add("entries", entriesRead) { draft.entriesRead = $0 }
         members.counts("outcomes", Outcome.allCases.map { ($0.rawValue, self[$0]) }) {
             for (name, count) in $0 {
                 if let outcome = Outcome(rawValue: name) { draft[outcome] = count }
@@ -90,7 +90,7 @@ extension RunCounters {
         }
         members.counts("reasons", counts { !$0.isExclusion }) { draft.read(reasons: $0) }
         members.counts("exclusions", counts(where: \.isExclusion)) { draft.read(reasons: $0) }
-        members.number("known_failures", knownFailures) { draft.knownFailures = $0 }
+        members.add("known_failures", knownFailures) { draft.knownFailures = $0 }
     }
 
     private func counts(where isWanted: (FailureReason) -> Bool) -> [(name: String, count: Int)] {
@@ -106,14 +106,14 @@ extension RunCounters {
     fileprivate func visitTotals(
         _ members: inout some JSONVisitor, into draft: inout RunCounters
     ) {
-        members.number("requests", requests) { draft.requests = $0 }
+        members.add("requests", requests) { draft.requests = $0 }
         if self[.requested] > 0 {
-            members.number("edge_hits", edgeHits) { draft.edgeHits = $0 }
+            members.add("edge_hits", edgeHits) { draft.edgeHits = $0 }
         }
-        members.number("bytes_received", bytesReceived) { draft.bytesReceived = $0 }
-        members.number("bytes_stored", bytesStored) { draft.bytesStored = $0 }
-        members.number("variants_made", variantsMade) { draft.variantsMade = $0 }
-        members.number("not_decoded", notDecoded) { draft.notDecoded = $0 }
+        members.add("bytes_received", bytesReceived) { draft.bytesReceived = $0 }
+        members.add("bytes_stored", bytesStored) { draft.bytesStored = $0 }
+        members.add("variants_made", variantsMade) { draft.variantsMade = $0 }
+        members.add("not_decoded", notDecoded) { draft.notDecoded = $0 }
     }
 }
 
@@ -122,9 +122,9 @@ extension PrunedCounts: JSONRecord {
     package static var sample: PrunedCounts { emptyDraft }
 
     package func visitMembers(_ members: inout some JSONVisitor, into draft: inout PrunedCounts) {
-        members.number("images", images) { draft.images = $0 }
-        members.number("variants", variants) { draft.variants = $0 }
-        members.number("bytes", bytes) { draft.bytes = $0 }
+        members.add("images", images) { draft.images = $0 }
+        members.add("variants", variants) { draft.variants = $0 }
+        members.add("bytes", bytes) { draft.bytes = $0 }
     }
 }
 
@@ -133,13 +133,13 @@ extension ListCounts: JSONRecord {
     package static var sample: ListCounts { ListCounts() }
 
     package func visitMembers(_ members: inout some JSONVisitor, into draft: inout ListCounts) {
-        members.number("fetched", fetched) { draft.fetched = $0 }
-        members.number("not_modified", notModified) { draft.notModified = $0 }
-        members.number("stored", stored) { draft.stored = $0 }
-        members.number("fallback", fallback) { draft.fallback = $0 }
-        members.number("failed", failed) { draft.failed = $0 }
-        members.number("requests", requests) { draft.requests = $0 }
-        members.number("bytes_received", bytesReceived) { draft.bytesReceived = $0 }
+        members.add("fetched", fetched) { draft.fetched = $0 }
+        members.add("not_modified", notModified) { draft.notModified = $0 }
+        members.add("stored", stored) { draft.stored = $0 }
+        members.add("fallback", fallback) { draft.fallback = $0 }
+        members.add("failed", failed) { draft.failed = $0 }
+        members.add("requests", requests) { draft.requests = $0 }
+        members.add("bytes_received", bytesReceived) { draft.bytesReceived = $0 }
     }
 }
 
@@ -152,8 +152,8 @@ private struct SeedCount: JSONRecord {
     static var sample: SeedCount { emptyDraft }
 
     func visitMembers(_ members: inout some JSONVisitor, into draft: inout SeedCount) {
-        members.text("path", path) { draft.path = $0 }
-        members.number("entries", entries) { draft.entries = $0 }
+        members.add("path", path) { draft.path = $0 }
+        members.add("entries", entries) { draft.entries = $0 }
     }
 }
 
@@ -162,11 +162,11 @@ extension SinkResult: JSONRecord {
     package static var sample: SinkResult { emptyDraft }
 
     package func visitMembers(_ members: inout some JSONVisitor, into draft: inout SinkResult) {
-        members.text("url", url) { draft.url = $0 }
-        members.number("uploaded", uploaded) { draft.uploaded = $0 }
-        members.number("bytes_uploaded", uploadedBytes) { draft.uploadedBytes = $0 }
-        members.number("present", present) { draft.present = $0 }
-        members.truth("done", isDone) { draft.isDone = $0 }
+        members.add("url", url) { draft.url = $0 }
+        members.add("uploaded", uploaded) { draft.uploaded = $0 }
+        members.add("bytes_uploaded", uploadedBytes) { draft.uploadedBytes = $0 }
+        members.add("present", present) { draft.present = $0 }
+        members.add("done", isDone) { draft.isDone = $0 }
     }
 }
 
@@ -180,13 +180,13 @@ extension ShardResult: JSONRecord {
     package static var sample: ShardResult { ShardResult(.whole) }
 
     package func visitMembers(_ members: inout some JSONVisitor, into draft: inout ShardDraft) {
-        members.number("index", shard.index) { draft.index = $0 }
-        members.number("count", shard.count) {
+        members.add("index", shard.index) { draft.index = $0 }
+        members.add("count", shard.count) {
             draft.result = Shard(index: draft.index, count: $0).map { ShardResult($0) }
         }
-        members.text("plan", plan) { draft.result?.plan = $0 }
-        members.number("other_entries", otherEntries) { draft.result?.otherEntries = $0 }
-        members.number("redirects_elsewhere", redirectsElsewhere) {
+        members.add("plan", plan) { draft.result?.plan = $0 }
+        members.add("other_entries", otherEntries) { draft.result?.otherEntries = $0 }
+        members.add("redirects_elsewhere", redirectsElsewhere) {
             draft.result?.redirectsElsewhere = $0
         }
     }
@@ -203,22 +203,22 @@ extension HostPace: JSONRecord {
         perSecond: 0, limit: nil)
 
     package func visitMembers(_ members: inout some JSONVisitor, into draft: inout HostRow) {
-        members.text("host", host) { draft.host = $0 }
+        members.add("host", host) { draft.host = $0 }
         members.choice("protocol", version)
-        members.number("requests", requests) { draft.requests = $0 }
-        members.number("responses", responses)
-        members.number("refusals", refusals) { draft.refusals = $0 }
-        members.number("failures", failures.count) { draft.failures = $0 }
-        members.duration("p50_ms", times?.median) {
+        members.add("requests", requests) { draft.requests = $0 }
+        members.add("responses", responses)
+        members.add("refusals", refusals) { draft.refusals = $0 }
+        members.add("failures", failures.count) { draft.failures = $0 }
+        members.add("p50_ms", times?.median) {
             draft.times = TransferTimes(median: $0, percentile95: $0)
         }
-        members.duration("p95_ms", times?.percentile95) { slow in
+        members.add("p95_ms", times?.percentile95) { slow in
             draft.times = draft.times.map { TransferTimes(median: $0.median, percentile95: slow) }
         }
-        members.number("concurrency", concurrency)
-        members.rate("per_second", perSecond)
+        members.add("concurrency", concurrency)
+        members.add("per_second", perSecond)
         members.choice("limited_by", limit) { draft.limit = $0 }
-        members.text("hint", HostHint(self)?.text) { draft.hint = $0 }
+        members.add("hint", HostHint(self)?.text) { draft.hint = $0 }
     }
 }
 
@@ -227,9 +227,9 @@ extension HostPause: JSONRecord {
     package static var sample: HostPause { emptyDraft }
 
     package func visitMembers(_ members: inout some JSONVisitor, into draft: inout HostPause) {
-        members.text("host", host) { draft.host = $0 }
-        members.duration("start_ms", start) { draft.start = $0 }
-        members.duration("end_ms", end) { draft.end = $0 }
+        members.add("host", host) { draft.host = $0 }
+        members.add("start_ms", start) { draft.start = $0 }
+        members.add("end_ms", end) { draft.end = $0 }
     }
 }
 
@@ -244,9 +244,9 @@ extension Outage: JSONRecord {
             draft = Outage.sample
             draft?.reason = $0
         }
-        members.number("failures", failures) { draft?.failures = $0 }
-        members.number("held_back", heldBack) { draft?.heldBack = $0 }
-        members.number("asked", asked) { draft?.asked = $0 }
-        members.number("hosts", hostCount) { draft?.hostCount = $0 }
+        members.add("failures", failures) { draft?.failures = $0 }
+        members.add("held_back", heldBack) { draft?.heldBack = $0 }
+        members.add("asked", asked) { draft?.asked = $0 }
+        members.add("hosts", hostCount) { draft?.hostCount = $0 }
     }
 }

@@ -82,7 +82,7 @@ extension SinkDone.Database: JSONRecord {
 
     package func visitMembers(_ members: inout some JSONVisitor, into draft: inout DatabaseDraft) {
         members.digest("sha256", digest) { draft.digest = $0 }
-        members.number("bytes", size.bytes) { draft.size = ByteCount($0) }
+        members.add("bytes", size.bytes) { draft.size = ByteCount($0) }
         members.records("replaced", replaced) { draft.replaced = $0 }
     }
 }
