@@ -42,19 +42,6 @@ package struct EntryRules: Sendable {
     }
 }
 
-package struct RedirectRules: Sendable {
-    package var maximum = 10
-    package var allowsDowngrade = false
-    /// Whether cookies are kept, so that a request after one is another request.
-    package var keepsCookies = false
-    package var followsMemory = true
-
-    /// Whether a redirect keeps the encryption that the user requires.
-    func mayLead(from url: RequestURL, to target: RequestURL) -> Bool {
-        allowsDowngrade || target.isEncrypted || !url.isEncrypted
-    }
-}
-
 package enum RunPhase: Hashable, Sendable, CaseIterable {
     case running
     /// After a signal: nothing more starts, and running entries are finished.

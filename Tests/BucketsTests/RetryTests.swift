@@ -64,7 +64,7 @@ struct RetryTests {
 
     @Test func aStallIsTriedTwice() async throws {
         var settings = BucketSettings()
-        settings.transfers.timeouts.stall = .milliseconds(300)
+        settings.transfers.limits.stallTimeout = .milliseconds(300)
         let stall = Response(ending: .stalledBeforeHead)
         let (bytes, requests) = try await read([stall, stall, Response(body: [1])], settings)
         let error = #expect(throws: ObjectStorageError.self) { try bytes.get() }

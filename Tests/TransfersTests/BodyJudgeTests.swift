@@ -51,7 +51,7 @@ struct BodyJudgeTests {
     /// Paused bodies are judged, and ended, while they are resumed.
     @Test func refusedBodiesReleaseTheirMemory() async throws {
         var configuration = TransferConfiguration(userAgent: "prefetch-tests")
-        configuration.timeouts.stall = .seconds(300)
+        configuration.limits.stallTimeout = .seconds(300)
         configuration.bodyBudget = .mebibytes(1)
         try await withOrigin { origin in
             origin.serve(

@@ -118,7 +118,7 @@ struct OriginConnectionTests {
         let authority = try await TestAuthority.shared()
         try await withOrigin(accepting: accepting) { origin in
             var configuration = Self.configuration(file: authority.path)
-            configuration.timeouts.connect = .seconds(1)
+            configuration.limits.connectTimeout = .seconds(1)
             let start = ContinuousClock.now
             try await withLoop(configuration) { loop in
                 await withTaskGroup(of: FailureReason?.self) { group in

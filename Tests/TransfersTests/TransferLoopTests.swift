@@ -53,7 +53,7 @@ struct TransferLoopTests {
     private static func configuration() -> TransferConfiguration {
         var configuration = TransferConfiguration(userAgent: "prefetch-tests")
         // Tests that hold responses back may be delayed by others that decode.
-        configuration.timeouts.stall = .seconds(300)
+        configuration.limits.stallTimeout = .seconds(300)
         return configuration
     }
 
@@ -101,11 +101,11 @@ struct TransferLoopTests {
         try await withOrigin { origin in
             origin.serve("/a", .image(Self.bytes, framing: framing))
             var configuration = Self.configuration()
-            configuration.maximumBodySize = ByteCount(Self.bytes.count - 1)
+            configuration.limits.maximumBodySize = ByteCount(Self.bytes.count - 1)
             let urls = ["http://127.0.0.1:\(origin.port)/a"]
             let refused = try await completions(of: urls, configuration)[0]
             #expect(try failure(refused).reason == .tooLarge)
-            configuration.maximumBodySize = ByteCount(Self.bytes.count)
+            configuration.limits.maximumBodySize = ByteCount(Self.bytes.count)
             let accepted = try await completions(of: urls, configuration)[0]
             #expect(try body(accepted) == Self.bytes)
         }
@@ -279,7 +279,7 @@ struct TransferLoopTests {
             plain.headers.append(("Content-Encoding", "Identity"))
             origin.serve("/identity", plain)
             var configuration = Self.configuration()
-            configuration.maximumBodySize = ByteCount(100_000)
+            configuration.limits.maximumBodySize = ByteCount(100_000)
             let limit = ByteCount(100_000)
             let base = "http://127.0.0.1:\(origin.port)"
             let results = try await completions(
@@ -301,11 +301,11 @@ struct TransferLoopTests {
             origin.serve("/a", .image(Self.bytes, ending: .stalledAfter(bodyBytes: 10)))
             let urls = ["http://127.0.0.1:\(origin.port)/a"]
             var configuration = Self.configuration()
-            configuration.timeouts.stall = .seconds(1)
+            configuration.limits.stallTimeout = .seconds(1)
             let stalled = try failure(try await completions(of: urls, configuration)[0])
             #expect(stalled.reason == .stalled)
-            configuration.timeouts.stall = .seconds(15)
-            configuration.timeouts.total = .milliseconds(300)
+            configuration.limits.stallTimeout = .seconds(15)
+            configuration.limits.totalTimeout = .milliseconds(300)
             let timedOut = try failure(try await completions(of: urls, configuration)[0])
             #expect(timedOut.reason == .timeout)
         }

@@ -21,9 +21,9 @@ import Testing
 
     private static func configuration(maximumBodySize: Int = 1 << 20) -> TransferConfiguration {
         var configuration = TransferConfiguration(userAgent: "prefetch-tests")
-        configuration.maximumBodySize = ByteCount(maximumBodySize)
-        configuration.timeouts.stall = .seconds(10)
-        configuration.timeouts.total = .seconds(100)
+        configuration.limits.maximumBodySize = ByteCount(maximumBodySize)
+        configuration.limits.stallTimeout = .seconds(10)
+        configuration.limits.totalTimeout = .seconds(100)
         return configuration
     }
 
@@ -35,7 +35,7 @@ import Testing
             TransferRequest(
                 id: 1, url: RequestURL(normalized: "http://h/1"), continuation: continuation,
                 judge: judge),
-            limits: configuration(maximumBodySize: maximumBodySize),
+            configuration(maximumBodySize: maximumBodySize),
             body: Body(budget: budget), startedAt: start)
     }
 
@@ -296,7 +296,7 @@ import Testing
     @Test func theRateOfABriefResponseIsThatOfItsBody() {
         var progress = TransferProgress(
             TransferRequest(to: "http://h/1", fields: [], exchange: ServiceExchange()),
-            limits: Self.configuration(),
+            Self.configuration(),
             body: Body(budget: BodyBudget(capacity: .max) {}), startedAt: Self.start)
         progress.receiveHeaderLine("HTTP/1.1 100 Continue\r\n")
         progress.receiveHeaderLine("\r\n")

@@ -47,9 +47,9 @@ struct MetadataService: Sendable {
         // Its usual address is one of IPv4.
         settings.requests.addressFamily = .any
         settings.rateLimit = nil
-        settings.timeouts.connect = .seconds(2)
-        settings.timeouts.stall = .seconds(5)
-        settings.timeouts.total = .seconds(10)
+        settings.limits.connectTimeout = .seconds(2)
+        settings.limits.stallTimeout = .seconds(5)
+        settings.limits.totalTimeout = .seconds(10)
         client = ServiceClient(
             "the metadata service", settings, attempts: 3, Backoff(base: .milliseconds(400)),
             until: deadline, wallClock: wallClock)

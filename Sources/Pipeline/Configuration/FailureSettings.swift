@@ -59,8 +59,8 @@ struct FailureSettings: Sendable {
         case .maximumPixels: "\(configuration.images.maximumPixels)"
         case .memory: "\(configuration.images.memory.bytes)"
         case .maximumDecodeTime: FailureSettings.text(configuration.images.maximumDecodeTime)
-        case .maximumRedirects: "\(configuration.limits.maximumRedirects)"
-        case .allowsDowngrade: FailureSettings.text(configuration.limits.allowsDowngrade)
+        case .maximumRedirects: "\(configuration.redirects.maximum)"
+        case .allowsDowngrade: FailureSettings.text(configuration.redirects.allowsDowngrade)
         case .lifetime: FailureSettings.text(configuration.lifetimes.rules(extras).forced != nil)
         case .recipe:
             variants.map(FailureSettings.recipes) ?? recipes

@@ -39,6 +39,12 @@ package struct HostRules: Sendable {
     package var concurrency: Int?
     package var pacing = Pacing.auto
     package var interval: Duration = .zero
+    /// The limit of received bytes per second over all transfers, including lists; nil for none.
+    package var bytesPerSecond: ByteCount? {
+        didSet { rateLimit = bytesPerSecond.map(RateLimit.init) }
+    }
+    /// Its state, which all transfer loops of the run share.
+    private(set) var rateLimit: RateLimit?
     package var maximumRetries = 3
     /// The upper limit of the wait before an entry's first retry; it doubles with each one, up to a
     /// minute.
@@ -114,21 +120,6 @@ package struct HostRules: Sendable {
             isAdaptive: pacing == .auto, interval: interval, longestCoolDown: longestRetryAfter,
             backoff: backoff, patience: timeout)
     }
-}
-
-package struct TransferLimits: Sendable {
-    package var connectTimeout: Duration = .seconds(10)
-    package var stallTimeout: Duration = .seconds(15)
-    package var totalTimeout: Duration = .seconds(300)
-    package var maximumBodySize: ByteCount = .mebibytes(64)
-    /// The limit of received bytes per second over all transfers, including lists; nil for none.
-    package var bytesPerSecond: ByteCount? {
-        didSet { rateLimit = bytesPerSecond.map(RateLimit.init) }
-    }
-    /// Its state, which all transfer loops of the run share.
-    private(set) var rateLimit: RateLimit?
-    package var maximumRedirects = 10
-    package var allowsDowngrade = false
 }
 
 package struct BodyRules: Sendable {

@@ -12,6 +12,7 @@ package struct RunConfiguration: Sendable {
     package var entries = EntryChoiceRules()
     package var hosts = HostRules()
     package var limits = TransferLimits()
+    package var redirects = RedirectRules()
     package var bodies = BodyRules()
     package var images = ImageRules()
     package var lifetimes = LifetimeRules()
@@ -84,12 +85,9 @@ package struct RunConfiguration: Sendable {
 
     package var transfers: TransferConfiguration {
         var settings = TransferConfiguration(userAgent: userAgent)
-        settings.timeouts.connect = limits.connectTimeout
-        settings.timeouts.stall = limits.stallTimeout
-        settings.timeouts.total = limits.totalTimeout
-        settings.maximumBodySize = limits.maximumBodySize
+        settings.limits = limits
         settings.bodyBudget = images.bodyBudget
-        settings.rateLimit = limits.rateLimit
+        settings.rateLimit = hosts.rateLimit
         settings.maximumIdleConnections = keptConnections
         settings.requests = requests
         settings.responses = bodies.responses

@@ -55,8 +55,7 @@ extension EntryRules {
             requestFields: { userFields, isForeign in
                 transfers.requestFields(userFields: userFields, isForeign: isForeign)
             })
-        redirects.maximum = configuration.limits.maximumRedirects
-        redirects.allowsDowngrade = configuration.limits.allowsDowngrade
+        redirects = configuration.redirects
         redirects.keepsCookies = configuration.requests.cookieJar != nil
         isOffline = configuration.lifetimes.isOffline
         usesStoredCopies = configuration.lifetimes.refresh != .force

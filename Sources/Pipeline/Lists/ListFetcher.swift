@@ -79,7 +79,7 @@ package final class ListFetcher: ListOpening {
     private static func settings(_ images: TransferConfiguration) -> TransferConfiguration {
         var settings = images
         settings.accept = "*/*"
-        settings.maximumBodySize = maximumSize
+        settings.limits.maximumBodySize = maximumSize
         settings.bodyBudget = maximumSize
         settings.maximumIdleConnections = HostRules.firstConcurrency
         settings.responses = ResponseRules()

@@ -53,7 +53,7 @@ final class ActiveTransfer {
         start = environment.waiting.nextStart()
         settings = environment.settings(for: attempt)
         progress = TransferProgress(
-            request, limits: settings.configuration, body: Body(budget: environment.budget),
+            request, settings.configuration, body: Body(budget: environment.budget),
             startedAt: .now)
         let url = request.isForeign ? request.url.withoutCredentials : request.url
         let rule = request.addressRule ?? environment.configuration.listedAddressRule
@@ -82,7 +82,7 @@ final class ActiveTransfer {
         _ environment: TransferEnvironment, since start: ContinuousClock.Instant
     ) -> TransferProgress {
         TransferProgress(
-            idleAttempt.request, limits: environment.configuration,
+            idleAttempt.request, environment.configuration,
             body: Body(budget: environment.budget), startedAt: start)
     }
 
@@ -368,7 +368,7 @@ final class ActiveTransfer {
     /// The flag that sets the time-out, which libcurl's message cannot name.
     private func remedy(_ code: CURLcode, _ phase: TransferFailure.TransferPhase) -> String {
         guard code == CURLE_OPERATION_TIMEDOUT, phase == .connecting else { return "" }
-        let timeout = settings.configuration.timeouts.connect
+        let timeout = settings.configuration.limits.connectTimeout
         return "; --connect-timeout is \(timeout.quantityDescription)"
     }
 

@@ -134,7 +134,7 @@ final class EasyHandle {
         // Zero would mean libcurl's default.
         try set(
             CURLOPT_CONNECTTIMEOUT_MS,
-            Int(clamping: max(1, host.configuration.timeouts.connect.wholeMilliseconds)))
+            Int(clamping: max(1, host.configuration.limits.connectTimeout.wholeMilliseconds)))
         // For origins only: the certificate of an https proxy is always verified.
         try set(CURLOPT_SSL_VERIFYPEER, verifies ? 1 : 0)
         try set(CURLOPT_SSL_VERIFYHOST, verifies ? 2 : 0)

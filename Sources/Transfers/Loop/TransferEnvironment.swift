@@ -34,7 +34,8 @@ struct TransferEnvironment {
 
     /// The shortest time-out of any host.
     var shortestTimeout: Duration {
-        ([common] + hosts).map(\.configuration.timeouts).map { min($0.stall, $0.total) }.min()
+        ([common] + hosts).map(\.configuration.limits)
+            .map { min($0.stallTimeout, $0.totalTimeout) }.min()
             ?? .zero
     }
 

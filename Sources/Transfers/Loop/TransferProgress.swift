@@ -50,7 +50,7 @@ struct TransferProgress {
     }
 
     let request: TransferRequest
-    private let limits: TransferConfiguration
+    private let configuration: TransferConfiguration
     let body: Body
     private(set) var bytesReceived = 0
     private var sections = HeaderSections()
@@ -70,11 +70,11 @@ struct TransferProgress {
     static let drainedBytes = 64 << 10
 
     init(
-        _ request: TransferRequest, limits: TransferConfiguration, body: Body,
+        _ request: TransferRequest, _ configuration: TransferConfiguration, body: Body,
         startedAt: ContinuousClock.Instant
     ) {
         self.request = request
-        self.limits = limits
+        self.configuration = configuration
         self.body = body
         clock = TransferClock(startedAt: startedAt)
     }
@@ -136,9 +136,9 @@ struct TransferProgress {
             return store(bytes, announcedBytes: announcedBytes, of: head, at: now)
         case .dropped:
             bytesReceived += bytes.count
-            guard bytesReceived <= limits.maximumBodySize.bytes else {
-                return refuse(
-                    .tooLarge, "the body is larger than --max-filesize (\(limits.maximumBodySize))")
+            let most = configuration.limits.maximumBodySize
+            guard bytesReceived <= most.bytes else {
+                return refuse(.tooLarge, "the body is larger than --max-filesize (\(most))")
             }
             return .taken
         case .written(let file, let offset):
@@ -165,7 +165,7 @@ struct TransferProgress {
     }
 
     private func bodyLimit(_ head: some HeadReading) -> ByteCount {
-        request.exchange?.limit(ofStatus: head.status) ?? limits.maximumBodySize
+        request.exchange?.limit(ofStatus: head.status) ?? configuration.limits.maximumBodySize
     }
 
     private mutating func refuse(over limit: ByteCount) -> Reception {
@@ -222,8 +222,10 @@ struct TransferProgress {
             }
             return .stored(announcedBytes: head.announcedLength, total: nil)
         }
-        if limits.responses.accepts(status: status) {
-            if let failure = limits.responses.refusal(ofType: head.fields.first("content-type")) {
+        if configuration.responses.accepts(status: status) {
+            if let failure = configuration.responses.refusal(
+                ofType: head.fields.first("content-type"))
+            {
                 refusal = .body(failure)
                 return .drained
             }
@@ -308,17 +310,18 @@ struct TransferProgress {
         guard !clock.isPaused else { return nil }
         // No callback may run any more that would report a refusal to libcurl.
         if refusal != nil, let ending = ending(of: response(), CURLE_WRITE_ERROR) { return ending }
+        let limits = configuration.limits
         let failure: Failure
-        if clock.activeTime(at: now) >= limits.timeouts.total {
+        if clock.activeTime(at: now) >= limits.totalTimeout {
             failure = Failure(
                 .timeout,
-                "not complete within --timeout (\(limits.timeouts.total.quantityDescription))")
+                "not complete within --timeout (\(limits.totalTimeout.quantityDescription))")
         } else if clock.stalledTime(at: now, timeToRequest: head.timeToRequest)
-            >= limits.timeouts.stall
+            >= limits.stallTimeout
         {
             failure = Failure(
                 .stalled,
-                "no byte within --stall-timeout (\(limits.timeouts.stall.quantityDescription))")
+                "no byte within --stall-timeout (\(limits.stallTimeout.quantityDescription))")
         } else if isTooSlow(at: now) {
             failure = Failure(.stalled, "the response arrives at less than 1 KiB a second")
         } else {
@@ -372,7 +375,7 @@ struct TransferProgress {
         guard request.exchange == nil, let response, sections.isComplete, response.status >= 200
         else { return nil }
         let hasImage =
-            limits.responses.accepts(status: response.status)
+            configuration.responses.accepts(status: response.status)
             || response.status == 206 && storesBody
         return hasImage && request.bodyUse != .none ? nil : response
     }

@@ -139,7 +139,7 @@ extension TransferConfiguration {
     /// `authorityFile` has the certificates to trust in place of the run's.
     package func forServices(authorityFile: String? = nil) -> TransferConfiguration {
         var settings = TransferConfiguration(userAgent: userAgent)
-        settings.timeouts = timeouts
+        settings.limits = limits
         settings.rateLimit = rateLimit
         var requests = RequestSettings()
         requests.proxies = self.requests.proxies

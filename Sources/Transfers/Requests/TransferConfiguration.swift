@@ -2,11 +2,7 @@ package import PrefetchModel
 
 /// The limits of transfers, and the fields of their requests.
 package struct TransferConfiguration: Sendable {
-    package var timeouts = TransferTimeouts()
-    /// The largest body, checked against the announced length and counted as it arrives, after
-    /// content decoding: libcurl 7.88's own limit misses chunked, close-delimited and compressed
-    /// bodies.
-    package var maximumBodySize: ByteCount = .mebibytes(64)
+    package var limits = TransferLimits()
     /// The limit for all bodies in memory together, including bodies that wait for a codec worker.
     package var bodyBudget: ByteCount = .mebibytes(64)
     /// The limit of received bytes, heads included; nil for none.
@@ -66,16 +62,4 @@ package struct TransferConfiguration: Sendable {
     package init(userAgent: String) {
         self.userAgent = userAgent
     }
-}
-
-/// The time limits of a transfer. Waiting in our queue never counts.
-package struct TransferTimeouts: Sendable {
-    /// Name resolution, connecting and the TLS handshake together.
-    package var connect = Duration.seconds(10)
-    /// The longest time without a byte.
-    package var stall = Duration.seconds(15)
-    /// The longest time for all.
-    package var total = Duration.seconds(300)
-
-    package init() {}
 }

@@ -17,8 +17,8 @@ package struct OriginProbe: Sendable {
         _ configuration: RunConfiguration, wallClock: @escaping @Sendable () -> Timestamp
     ) {
         var transfers = configuration.transfers
-        transfers.timeouts.connect = OriginProbe.timeLimit
-        transfers.timeouts.total = OriginProbe.timeLimit
+        transfers.limits.connectTimeout = OriginProbe.timeLimit
+        transfers.limits.totalTimeout = OriginProbe.timeLimit
         transfers.requests.savesCookies = false
         self.configuration = transfers
         self.wallClock = wallClock

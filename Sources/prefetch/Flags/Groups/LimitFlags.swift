@@ -33,7 +33,7 @@ struct TransferLimitFlags: FlagRows {
         help: """
             Bytes received per second over all transfers, at least 1KiB; hosts share it equally.
             """, check: .atLeast(ByteCount(1024), "1KiB")
-    ) { $0.run.limits.bytesPerSecond = $1 }
+    ) { $0.run.hosts.bytesPerSecond = $1 }
 }
 
 /// Flags of `run` and `put` about the bytes, pixels, processor time and memory of an image.
@@ -70,9 +70,9 @@ struct RunLimitFlags: FlagRows {
     static let flags = FlagTable(RunLimitFlags())
 
     let maximumRedirects = RunFlag<Int>(
-        "max-redirects", value: "n", default: RunFlags.defaults.limits.maximumRedirects,
+        "max-redirects", value: "n", default: RunFlags.defaults.redirects.maximum,
         help: "Most redirects per entry.", check: .atLeast(0)
-    ) { $0.run.limits.maximumRedirects = $1 }
+    ) { $0.run.redirects.maximum = $1 }
 
     let entries = RunFlag<Int?>(
         "limit", value: "n",

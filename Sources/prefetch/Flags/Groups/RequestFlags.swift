@@ -91,7 +91,7 @@ struct AddressFlags: FlagRows {
     let allowsDowngrade = RunFlag<Bool>(
         "allow-downgrade", help: "Also follow redirects from https to http.",
         inProjects: .refused
-    ) { $0.run.limits.allowsDowngrade = $1 }
+    ) { $0.run.redirects.allowsDowngrade = $1 }
 
     let allowsLinkLocal = RunFlag<Bool>(
         "allow-link-local",
