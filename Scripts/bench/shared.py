@@ -32,12 +32,18 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 WORK = ROOT / ".build-bench"
+CODEC_BENCH = ROOT / ".build/release/codec-bench"
 
 
 # Seconds, seconds, bytes, the problem or None; for prefetch's cold run the seconds of decoding and
 # encoding in its report; if threads were watched, CPU seconds and disk wait by thread; what an origin saw.
-Measurement = collections.namedtuple(
-    "Measurement", "wall cpu peak problem codecs threads seen", defaults=[None, {}, None])
+class Measurement(collections.namedtuple(
+        "Measurement", "wall cpu peak problem codecs threads seen", defaults=[None, {}, None])):
+    def unless(self, is_right, problem):
+        """The same with a problem, unless it has one or something is right."""
+        return self if self.problem or is_right else self._replace(problem=problem)
+
+
 # A request in an origin's log: arrival and end in seconds since 1970, status, connection, protocol.
 Request = collections.namedtuple("Request", "arrival end status connection protocol")
 
@@ -60,6 +66,18 @@ def png(width, height, data):
 def pixel(colour=0x808080):
     """A PNG of one pixel, 69 bytes, different for each 24-bit colour."""
     return png(1, 1, zlib.compress(b"\0" + colour.to_bytes(3, "big"), 9))
+
+
+def photographs():
+    """The folder of photographs."""
+    return Path(os.environ.get("PREFETCH_BENCH_PHOTOS") or ROOT / "../shared/data/photos")
+
+
+def read_ahead(path):
+    """Reads a file into the page cache, so that no command waits for the disk."""
+    with open(path, "rb") as file:
+        while file.read(1 << 24):
+            pass
 
 
 def free_port():
@@ -410,8 +428,12 @@ def img2dataset_images(folder):
                for path in (folder / "out").glob("*_stats.json"))
 
 
-def arguments_of(description):
-    """The arguments of Scripts/bench/run; every script parses all of them."""
+def started(description):
+    """The arguments of Scripts/bench/run, which every script parses, and the load before anything runs.
+
+    Figures above 0.5 must not be quoted. SIGTERM becomes an exception, so that started processes are
+    stopped on the way out.
+    """
     parser = argparse.ArgumentParser(prog="Scripts/bench/run", description=description)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--images", type=int, default=3000, help="images of the corpus")
@@ -426,18 +448,14 @@ def arguments_of(description):
     arguments = parser.parse_args()
     if arguments.rounds < 1:
         fail("--rounds is at least 1")
-    return arguments
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    return arguments, os.getloadavg()[0]
 
 
 def chosen(rows, only):
     """The rows whose names begin with a value of --only."""
     wanted = only.split(",") if only else [""]
     return [row for row in rows if any(row[0].startswith(name) for name in wanted)]
-
-
-def asked():
-    """The command line, as quoted in the tables."""
-    return "Scripts/bench/run" + "".join(f" {shlex.quote(argument)}" for argument in sys.argv[1:])
 
 
 def log(number, name, result):
@@ -526,16 +544,6 @@ def ratio(results, name, other, field):
                    for number in mine if number in theirs and getattr(theirs[number], field)])
 
 
-def started(description):
-    """The arguments, and the load before anything runs; figures above 0.5 must not be quoted.
-
-    SIGTERM becomes an exception, so that started processes are stopped on the way out.
-    """
-    arguments = arguments_of(description)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    return arguments, os.getloadavg()[0]
-
-
 def wanted(rows, arguments):
     """The chosen rows, or the end of the script."""
     rows = chosen(list(rows), arguments.only)
@@ -555,6 +563,16 @@ def rounds(rows, arguments):
     return results
 
 
+def middle_run(count, field, measure):
+    """The middle of several runs by a field, for runs of milliseconds; the first one with a problem."""
+    results = []
+    for _ in range(count):
+        results.append(measure())
+        if results[-1].problem:
+            return results[-1]
+    return sorted(results, key=operator.attrgetter(field))[count // 2]
+
+
 class Runs:
     """A folder for each run. Nothing is removed between measurements: see AFTER_REMOVAL."""
 
@@ -564,6 +582,39 @@ class Runs:
         self.lists = WORK / "lists"
         self.out = WORK / "out"
         self.folders = 0
+
+    def rounds(self, rows, arguments):
+        """Measures the rows with old output removed, and removes theirs."""
+        remove(self.out)
+        settle()
+        results = rounds(rows, arguments)
+        remove(self.out)
+        return results
+
+    def clear_lists(self):
+        shutil.rmtree(self.lists, ignore_errors=True)
+        self.lists.mkdir()
+
+    def write_list(self, name, urls):
+        """Writes a list of one URL a line, and one for curl with the names of files."""
+        (self.lists / f"{name}.txt").write_text("".join(f"{url}\n" for url in urls))
+        (self.lists / f"{name}.curl").write_text("".join(
+            f'url = "{url}"\noutput = "{url.rsplit("/", 1)[1]}"\n' for url in urls))
+
+    def served(self, server, requests, measure):
+        """A measurement, with a problem if the server counts another number of requests."""
+        before = server.requests()
+        result = measure()
+        seen = server.requests() - before
+        return result.unless(seen == requests, f"{seen} requests, {requests} due")
+
+    def downloaded(self, server, command, folder, sizes):
+        """Runs a command, and compares the files in its folder by name and size."""
+        result = self.served(server, len(sizes), lambda: run(command, folder, self.limit))
+        have = {entry.name: entry.stat().st_size for entry in os.scandir(folder)}
+        wrong = sum(have.get(name) != size for name, size in sizes.items())
+        return result.unless(
+            have == sizes, f"{wrong} files missing or wrong, {len(have)} there")
 
     def fresh(self, name):
         self.folders += 1
@@ -629,24 +680,19 @@ COLUMNS = ["", "wall", "CPU", "peak memory"]
 
 
 def publish_section(title, arguments, load, note, names, lines, results):
-    """Publishes a section with its date, machine and versions; returns the exit status."""
-    publish("\n".join([
+    """Prints a section with its date, machine and versions, and appends it to the file.
+
+    Returns the exit status.
+    """
+    asked = " ".join(["Scripts/bench/run", *map(shlex.quote, sys.argv[1:])])
+    text = "\n".join([
         f"### {title}", "",
-        f"Measured on {datetime.date.today().isoformat()} by `{asked()}`: {note}, medians of "
+        f"Measured on {datetime.date.today().isoformat()} by `{asked}`: {note}, medians of "
         f"{arguments.rounds} rounds, load average at the start {load:.1f}.", "",
-        f"Machine: {machine()}.", f"Versions: {versions(names)}.", "", *lines]) + "\n",
-        arguments.output)
-    return status_of(results)
-
-
-def publish(text, output):
-    """Appends a table to the file and prints it."""
-    with open(output, "a") as file:
+        f"Machine: {machine()}.", f"Versions: {versions(names)}.", "", *lines]) + "\n"
+    with open(arguments.output, "a") as file:
         if file.tell():
             file.write("\n")
         file.write(text)
     print(text, end="")
-
-
-def status_of(results):
     return 1 if any(result.problem for row in results.values() for result in row) else 0
