@@ -268,7 +268,8 @@ let package = Package(
         .testTarget(
             name: "prefetchTests",
             dependencies: [
-                "ConfigurationFiles", "Manifests", "Pipeline", "PrefetchModel", "prefetch",
+                "ConfigurationFiles", "Manifests", "Pipeline", "PrefetchModel", "TestSupport",
+                "prefetch",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: strict),

@@ -73,6 +73,35 @@ struct FlagSpellingTests {
         #expect(settings.flags["ipv4"]?.value == .isOn(true))
     }
 
+    /// `--no-deadline` takes a file's deadline back.
+    @Test func aDeadlineOfAFileMayBeReplaced() throws {
+        func limits(_ arguments: String...) throws -> Flags<RunLimitFlags> {
+            let command = try ParsedRun.command(arguments, file: "deadline = \"1ms\"\n")
+            return try RunCommand.parse(Array(command.arguments.dropFirst())).runLimits
+        }
+        #expect(try limits().deadline == .milliseconds(1))
+        let until = try limits("--until", "06:00")
+        #expect(until.deadline == nil && until.until != nil)
+        #expect(try limits("--no-deadline").limits().deadline == nil)
+        #expect(try limits("--deadline", "1h").deadline == .seconds(3600))
+    }
+
+    /// All values of a repeatable flag.
+    @Test func aFlagReplacesItsSettings() throws {
+        let file = "variant = [\"a=png\", \"b=webp\"]\nquiet = true\n"
+        let run = try ParsedRun.configuration(["--variant", "c=jpeg"], file: file)
+        #expect(run.images.variants.map { "\($0.name)" } == ["main", "c"])
+        // -q from the file and -v from the command line.
+        let refusal = try #require(try ParsedRun.refusal(["-v"], file: file))
+        #expect(refusal.status == 64)
+        #expect(refusal.text.hasPrefix("c.toml:2: -q and -v cannot be combined"), "\(refusal)")
+    }
+
+    @Test func anOrderMayHaveASeed() throws {
+        let run = try ParsedRun.configuration(["--order", "random=7"], file: "")
+        #expect(run.queue.order == .random(seed: 7))
+    }
+
     @Test(arguments: [
         ([], "", Duration.zero), ([], "host-interval = \"7s\"\n", .seconds(7)),
         (["--host-rate", "100/s"], "host-interval = \"7s\"\n", .milliseconds(10)),

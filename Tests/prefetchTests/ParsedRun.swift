@@ -5,6 +5,15 @@ import PrefetchModel
 
 @testable import prefetch
 
+/// Calls a closure with a new folder, and removes it.
+func withFolder<Success>(_ body: (_ folder: String) throws -> Success) throws -> Success {
+    let folder = NSTemporaryDirectory() + "prefetch-tests-\(UUID())"
+    try FileManager.default.createDirectory(
+        atPath: folder, withIntermediateDirectories: false)
+    defer { try? FileManager.default.removeItem(atPath: folder) }
+    return try body(folder)
+}
+
 /// `prefetch run list` in this process, up to its configuration.
 ///
 /// The only configuration file is one with the given lines. Messages show it as `c.toml`.
@@ -19,10 +28,11 @@ enum ParsedRun {
     private static func withFile<Success>(
         _ lines: String, _ body: (_ path: String) throws -> Success
     ) throws -> Success {
-        let path = NSTemporaryDirectory() + "prefetch-run-\(UUID()).toml"
-        try lines.write(toFile: path, atomically: true, encoding: .utf8)
-        defer { try? FileManager.default.removeItem(atPath: path) }
-        return try body(path)
+        try withFolder { folder in
+            let path = folder + "/run.toml"
+            try lines.write(toFile: path, atomically: true, encoding: .utf8)
+            return try body(path)
+        }
     }
 
     private static func command(_ arguments: [String], _ path: String) -> ConfiguredCommand {

@@ -81,6 +81,11 @@ struct UsageTests {
         (["attr", "rm", "u"], "'<name> ...'"), (["attr", "get", "u"], "'<name>'"),
         (["attr", "list"], "'<url>'"), (["attr", "set", "u", "n", "v", "w"], "argument 'w'"),
         (["prune"], "name a rule, for example"),
+        (["merge", "--check", "3"], "--check needs the summaries of the shards"),
+        (
+            ["merge", "--check", "3", "s.json", "--json"],
+            "--check and --json cannot be combined"
+        ),
         (["remove"], "name URLs, or pick images with --host, --failed or --all"),
         (["remove", "--variant", "main"], "or --all (every image)"),
         (["remove", "--all", "--failed"], "--all cannot be combined with --host or --failed"),

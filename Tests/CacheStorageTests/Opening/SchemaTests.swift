@@ -29,6 +29,43 @@ struct SchemaTests {
         #expect(StorageVersions.schema == "\(Schema.schemaVersion)")
     }
 
+    @Test func documentsHaveTheStatementsOfANewDatabase() throws {
+        let cache = try #require(
+            try OpenCache.openForRun(
+                path: path, waiting: .aMoment, at: Timestamp(milliseconds: 1)))
+        try cache.close()
+        let stored = try queried("SELECT group_concat(sql, char(1)) FROM sqlite_schema", database)
+            .split(separator: "\u{1}").map { normalized(String($0)) }
+        let documented =
+            try statements(in: document("cache.md"))
+            + statements(in: "\n```sql\n\(document("schema.sql"))\n```\n")
+        #expect(stored.count > 15)
+        #expect(documented.filter { !stored.contains($0) } == [], "is not in the database")
+        #expect(stored.filter { !documented.contains($0) } == [], "is not documented")
+    }
+
+    private func document(_ name: String) throws -> String {
+        let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent().deletingLastPathComponent()
+        return try String(contentsOf: root.appending(path: "docs/\(name)"), encoding: .utf8)
+    }
+
+    /// The statements of the blocks of SQL in a document.
+    private func statements(in document: String) -> [String] {
+        let blocks = document.matches(of: /(?s)\n```sql\n(.*?)\n```\n/).map { $0.output.1 }
+        let text = blocks.joined(separator: "\n").replacing(#/--[^\n]*/#, with: "")
+        // A trigger has semicolons in it.
+        let starts = text.matches(of: #/(?m)^CREATE /#).map(\.range.lowerBound) + [text.endIndex]
+        return zip(starts, starts.dropFirst()).map { normalized(String(text[$0..<$1])) }
+    }
+
+    /// The statement without the white space that means nothing.
+    private func normalized(_ statement: String) -> String {
+        var statement = statement.trimmingCharacters(in: .whitespacesAndNewlines)
+        if statement.hasSuffix(";") { statement.removeLast() }
+        return statement.replacing(/\s+/, with: " ").replacing(#/ ?([(),;]) ?/#) { $0.output.1 }
+    }
+
     /// Otherwise each opening would make all tables to compare them.
     @Test func tablesAreKnownByTheirDigest() throws {
         let made = try SchemaPart.made.get()

@@ -122,31 +122,6 @@ struct ConfigurationLayerTests {
         }
     }
 
-    /// `--until` on the command line replaces a file's `deadline`; `--no-deadline` takes it back.
-    @Test func aDeadlineOfAFileMayBeReplaced() async throws {
-        try await withOrigin { origin in
-            let image = Response.image(Fixtures.png(width: 3, height: 3))
-            origin.serve("/a.png", image)
-            try await withWorkspace { workspace in
-                let manifest = try workspace.manifest([origin.url("/a.png")])
-                try workspace.writeConfiguration("deadline = \"1ms\"\n")
-                let late = try await workspace.run(manifest)
-                #expect(late.status == 3, "\(late)")
-                let inAnHour = Date.now.addingTimeInterval(3600)
-                let until = inAnHour.formatted(
-                    .verbatim(
-                        "\(hour: .twoDigits(clock: .twentyFourHour, hourCycle: .zeroBased)):\(minute: .twoDigits)",
-                        timeZone: .current, calendar: .current))
-                for flags in [["--until", until], ["--no-deadline"], ["--deadline", "1h"]] {
-                    let result = try await workspace.command(
-                        [manifest, "--refresh", "force"] + flags
-                    ).run()
-                    #expect(result.status == 0, "\(result)")
-                }
-            }
-        }
-    }
-
     /// `insecure` and `cacert` cannot be combined, so a higher layer's replaces a lower one's.
     @Test func insecureAndAuthoritiesReplaceEachOther() async throws {
         try await withWorkspace { workspace in
@@ -190,25 +165,6 @@ struct ConfigurationLayerTests {
                 #expect(empty.status == 0, "\(empty)")
                 #expect(origin.requests.count == 3)
             }
-        }
-    }
-
-    @Test func aFlagReplacesItsSettings() async throws {
-        try await withWorkspace { workspace in
-            try workspace.writeConfiguration(
-                """
-                variant = ["a=png", "b=webp"]
-                quiet = true
-                """)
-            let list = try workspace.manifest(["http://127.0.0.1:9/a.png"])
-            let result = try await workspace.run(
-                list, "--offline", "--report", "-", "--variant", "c=jpeg")
-            let names = try result.jsonLines()[0]["variants"] as? [[String: Any]]
-            #expect(names?.compactMap { $0["name"] as? String } == ["main", "c"], "\(result)")
-            // -q from the file and -v from the command line.
-            let both = try await workspace.run(list, "--offline", "-v")
-            #expect(both.status == 64)
-            #expect(both.error.hasPrefix("prefetch: prefetch.toml:2: -q and -v cannot be combined"))
         }
     }
 

@@ -64,49 +64,6 @@ struct OverlayTests {
         }
     }
 
-    private static let cases: [(option: [String], message: String)] = [
-        (
-            ["--transform", "flip=h,overlay=none.png@north"],
-            "--transform: overlay=none.png: cannot read: No such file or directory"
-        ),
-        (
-            ["--variant", "card=overlay=cut.png@north"],
-            "--variant card: overlay=cut.png: "
-        ),
-        (
-            ["--transform", "overlay=text.txt@north"],
-            "--transform: overlay=text.txt: "
-        ),
-        (
-            ["--transform", "overlay=.@north"], "--transform: overlay=.: cannot read: "
-        ),
-        (
-            ["--transform", "overlay=mark.png"],
-            "--transform: 'overlay=' takes FILE@GRAVITY like logo.png@south-east, not 'mark.png'"
-        ),
-        (
-            ["--transform", "overlay=mark.png@north", "--report", "mark.png"],
-            "--report would overwrite the file of overlay="
-        ),
-    ]
-
-    /// Before any request, and named by flag and file.
-    @Test(arguments: cases)
-    func unusableWatermarksAreWrongUsage(option: [String], message: String) async throws {
-        try await withWorkspace { workspace in
-            try workspace.manifest(["http://127.0.0.1:1/a.png"])
-            let mark = Fixtures.png(width: 9, height: 5, seed: 2)
-            _ = try workspace.write(mark, to: "mark.png")
-            _ = try workspace.write(Array(mark.dropLast(30)), to: "cut.png")
-            _ = try workspace.write(Array("no image".utf8), to: "text.txt")
-            let result = try await workspace.command(["manifest.txt"] + option).run()
-            #expect(result.status == 64, "\(result)")
-            #expect(result.error.contains(message), "\(result)")
-            #expect(
-                try Data(contentsOf: URL(filePath: "\(workspace.folder)/mark.png")) == Data(mark))
-        }
-    }
-
     /// The author of a list may be someone else.
     @Test func listsOpenNoFiles() async throws {
         try await withOrigin { origin in

@@ -95,6 +95,17 @@ struct ShardTests {
             }
             #expect(found.flatMap(\.self).sorted() == all.sorted())
             #expect(found.count { !$0.isEmpty } > 3)
+            // An array job tells the index, and some also the number of shards.
+            #expect(!found[5].isEmpty)
+            for (environment, flag) in [
+                (["JOB_COMPLETION_INDEX": "5"], "auto/7"),
+                (["AWS_BATCH_JOB_ARRAY_INDEX": "5", "AWS_BATCH_JOB_ARRAY_SIZE": "7"], "auto"),
+            ] {
+                let auto = try await shard(
+                    workspace, name, ["--shard", flag], environment: environment)
+                #expect(auto.status == 0, "\(auto)")
+                #expect(try urls(auto) == found[5], "\(environment)")
+            }
             for domain in ShardTests.domains {
                 let places = found.indices.filter { index in
                     found[index].contains {
@@ -146,38 +157,6 @@ struct ShardTests {
                 #expect(redirects == 1, "the hosts are in different shards")
                 let text = try await workspace.run("list.txt", "--shard", "0/5")
                 #expect(text.error.contains("  shard 0 of 5; "), "\(text)")
-            }
-        }
-    }
-
-    private static let engines: [([String: String], String)] = [
-        (["JOB_COMPLETION_INDEX": "5"], "auto/7"),
-        (["AWS_BATCH_JOB_ARRAY_INDEX": "5", "AWS_BATCH_JOB_ARRAY_SIZE": "7"], "auto"),
-        (
-            [
-                "SLURM_ARRAY_TASK_ID": "5", "SLURM_ARRAY_TASK_COUNT": "7",
-                "SLURM_ARRAY_TASK_MIN": "0", "SLURM_ARRAY_TASK_MAX": "6",
-            ], "auto"
-        ),
-        // A part of the tasks was submitted again.
-        (
-            [
-                "SLURM_ARRAY_TASK_ID": "5", "SLURM_ARRAY_TASK_COUNT": "2",
-                "SLURM_ARRAY_TASK_MIN": "5", "SLURM_ARRAY_TASK_MAX": "6",
-            ], "auto/7"
-        ),
-    ]
-
-    @Test func engineTellsTheShard() async throws {
-        try await withWorkspace { workspace in
-            let name = try workspace.manifest(ShardTests.lines, name: "list.txt")
-            let wanted = try urls(try await shard(workspace, name, ["--shard", "5/7"]))
-            #expect(!wanted.isEmpty)
-            for (environment, flag) in ShardTests.engines {
-                let auto = try await shard(
-                    workspace, name, ["--shard", flag], environment: environment)
-                #expect(auto.status == 0, "\(auto)")
-                #expect(try urls(auto) == wanted, "\(environment)")
             }
         }
     }

@@ -160,6 +160,15 @@ struct WrittenFilesTests {
                 "would overwrite the manifest on standard input")
             #expect(try workspace.bytes(of: workspace.folder + "/list.txt") == list)
 
+            let mark = Fixtures.png(width: 9, height: 5, seed: 2)
+            try workspace.write(mark, to: "mark.png")
+            try await expectRefusal(
+                workspace.command([
+                    "run", "list.txt", "--transform", "overlay=mark.png@north", "--report",
+                    "mark.png",
+                ]), "--report would overwrite the file of overlay=")
+            #expect(try workspace.bytes(of: workspace.folder + "/mark.png") == mark)
+
             // In the shell's words: `prefetch run URL --report out > out`.
             let output = run("out").inShell(#"exec "$0" "$@" > out"#)
             try await expectRefusal(output, "would overwrite the file of standard output")
@@ -195,33 +204,6 @@ struct WrittenFilesTests {
         }
     }
 
-    /// Files other than cookie jars stay as they are.
-    @Test func otherFileIsNoCookieJar() async throws {
-        try await withOrigin { origin in
-            let url = origin.serveImages(1)[0]
-            try await withWorkspace(without: [.retries, .probes]) { workspace in
-                let path = workspace.folder + "/jar"
-                for text in [
-                    "https://a.example/1.jpg\n", "[{\"name\": \"a\"}]\n",
-                    "# a comment\nhttps://a.example\n", "a.example\tTRUE\t/\tFALSE\t0\n",
-                    "# a script\n# of comments\n", "a.example\tTRUE\tpath\tFALSE\t0\ta\tb\n",
-                    "1\t2\t3\t4\t5\t6\t7\n", "\u{FEFF}{}\n", "Set-Cookie: a=b\n",
-                ] {
-                    try Data(text.utf8).write(to: URL(filePath: path))
-                    let result = try await workspace.prefetchCommand(
-                        [url], ["--cookie-jar", "jar"]
-                    )
-                    .run()
-                    #expect(result.status == 2, "\(result)")
-                    #expect(
-                        result.error.contains("is not a cookie in Netscape's format"), "\(result)")
-                    #expect(try Data(contentsOf: URL(filePath: path)) == Data(text.utf8))
-                }
-                #expect(origin.requests.isEmpty)
-            }
-        }
-    }
-
     /// Comments alone, as in a new jar of curl, and cookies after a byte order mark.
     @Test(arguments: [
         ("# Netscape HTTP Cookie File\n# https://curl.se\n\n", nil), ("\n", nil), ("", nil),
@@ -241,21 +223,6 @@ struct WrittenFilesTests {
                 #expect(origin.requests.map { $0.header("cookie") } == ["a=b"])
                 let lines = try String(contentsOfFile: path, encoding: .utf8).split(separator: "\n")
                 #expect(lines.last.map(String.init) == line)
-            }
-        }
-    }
-
-    /// A pipe without a writer would wait without end.
-    @Test func namedPipeIsRefused() async throws {
-        try await withWorkspace { workspace in
-            try #require(mkfifo(workspace.folder + "/pipe", 0o600) == 0)
-            for (flag, value) in [
-                ("--cookie-jar", "pipe"), ("--netrc-file", "pipe"), ("--cacert", "pipe"),
-                ("--header", "@pipe"), ("--user", "@pipe"), ("--proxy", "@pipe"),
-            ] {
-                let result = try await workspace.run("run", "http://a.example/1.png", flag, value)
-                #expect(result.status == 2, "\(result)")
-                #expect(result.error.contains("pipe: not a regular file"), "\(result)")
             }
         }
     }
