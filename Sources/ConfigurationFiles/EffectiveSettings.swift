@@ -10,46 +10,33 @@
 /// rule of `[prune]` only the same rule. The keys `variant` and `prune` replace all of them. A list
 /// is replaced as a whole, and so is the table of a pattern of hosts.
 package struct EffectiveSettings: Sendable {
-    /// A variant, as the value of a flag or as keys of a table.
-    package struct VariantTable: Sendable {
-        package let name: String
-        /// `NAME=SPEC`; nil for a table.
-        package let text: String?
-        /// The keys of the table, in the order of their lines.
-        package let settings: [ConfigurationSetting]
-        package let origin: ConfigurationSetting.Origin
-    }
-
-    package struct ListTable: Sendable {
+    /// A table `[variant.NAME]`, `[list.NAME]` or `[host."PATTERN"]` of one file.
+    package struct NamedTable: Sendable {
+        /// The name, or the pattern of a host.
         package let name: String
         /// The path of the configuration file; its folder is the base of relative paths.
-        package let path: String
-        /// Whether the file belongs to an untrusted project.
-        package let isForeign: Bool
+        package var path = ""
+        /// Whether the file belongs to an untrusted project. The table of a host then counts only
+        /// for hosts without a table of another file.
+        package var isForeign = false
+        /// At least one, in the order of their lines. Of a variant that a flag defines, it is
+        /// `variant` with the text `NAME=SPEC`.
         package let settings: [ConfigurationSetting]
-    }
-
-    package struct HostPatternTable: Sendable {
-        package let pattern: String
-        package let settings: [ConfigurationSetting]
-        /// Whether the file belongs to an untrusted project. The table counts only for hosts
-        /// without a table of another file.
-        package let isForeign: Bool
     }
 
     /// By the name of the flag, without `variant` and `prune`.
     package private(set) var flags: [String: ConfigurationSetting] = [:]
     /// In the order of their definition, lowest layer first.
-    package private(set) var variants: [VariantTable] = []
+    package private(set) var variants: [NamedTable] = []
     /// The setting of the key `variant` that replaced the lower layers, though it be empty.
     package private(set) var variantFlag: ConfigurationSetting?
     /// By the name of the rule.
     package private(set) var rules: [ConfigurationSetting] = []
     /// The setting of the key `prune` that replaced the lower layers.
     package private(set) var pruneFlag: ConfigurationSetting?
-    package private(set) var lists: [ListTable] = []
+    package private(set) var lists: [NamedTable] = []
     /// The highest layer first.
-    package private(set) var hosts: [HostPatternTable] = []
+    package private(set) var hosts: [NamedTable] = []
 
     /// The names of all profiles, sorted.
     package let profiles: [String]
@@ -87,9 +74,9 @@ package struct EffectiveSettings: Sendable {
             case "variant":
                 variantFlag = setting
                 variants = setting.value.texts.map { text in
-                    let name = text.prefix { $0 != "=" }
-                    return VariantTable(
-                        name: String(name), text: text, settings: [], origin: setting.origin)
+                    let part = ConfigurationSetting(
+                        key: setting.key, value: .text(text), origin: setting.origin)
+                    return NamedTable(name: String(text.prefix { $0 != "=" }), settings: [part])
                 }
             case "prune":
                 pruneFlag = setting
@@ -101,52 +88,47 @@ package struct EffectiveSettings: Sendable {
             rules.removeAll { $0.key == setting.key }
             rules.append(setting)
         }
-        addVariants(settings)
-        if let file { addLists(settings, file) }
-        let isForeign = file?.isForeign == true
-        let hosts = grouped(settings) { $0.hostPattern }
-            .map { HostPatternTable(pattern: $0, settings: $1, isForeign: isForeign) }
+        var (variants, lists, hosts): ([NamedTable], [NamedTable], [NamedTable]) = ([], [], [])
+        for (table, settings) in grouped(settings) {
+            func named(_ name: String) -> NamedTable {
+                NamedTable(
+                    name: name, path: file?.path ?? "", isForeign: file?.isForeign == true,
+                    settings: settings)
+            }
+            switch table {
+            case .variant(let name): variants.append(named(name))
+            case .list(let name): lists.append(named(name))
+            case .host(let pattern): hosts.append(named(pattern))
+            case .root, .profile, .prune: break
+            }
+        }
+        self.variants = self.variants.without(variants) + variants
+        self.lists = self.lists.without(lists) + lists
         // A stranger's table must not hide the user's proxy or certificates for a host.
-        guard !isForeign else {
-            let known = Set(self.hosts.map(\.pattern))
-            self.hosts += hosts.filter { !known.contains($0.pattern) }
-            return
-        }
-        let patterns = Set(hosts.map(\.pattern))
-        self.hosts.removeAll { patterns.contains($0.pattern) }
-        self.hosts.insert(contentsOf: hosts, at: 0)
+        self.hosts =
+            file?.isForeign == true
+            ? self.hosts + hosts.without(self.hosts) : hosts + self.hosts.without(hosts)
     }
 
-    private mutating func addVariants(_ settings: [ConfigurationSetting]) {
-        let groups = grouped(settings) { $0.variantName }
-        let names = Set(groups.map(\.0))
-        variants.removeAll { names.contains($0.name) }
-        variants += groups.map { name, settings in
-            VariantTable(name: name, text: nil, settings: settings, origin: settings[0].origin)
-        }
-    }
-
-    private mutating func addLists(_ settings: [ConfigurationSetting], _ file: ConfigurationFile) {
-        let groups = grouped(settings) { $0.listName }
-        let names = Set(groups.map(\.0))
-        lists.removeAll { names.contains($0.name) }
-        lists += groups.map { name, settings in
-            ListTable(name: name, path: file.path, isForeign: file.isForeign, settings: settings)
-        }
-    }
-
-    /// The settings of each name, in the order of the first one.
+    /// The settings of each table, in the order of the first one.
     private func grouped(
-        _ settings: [ConfigurationSetting], by name: (ConfigurationSetting.Table) -> String?
-    ) -> [(String, [ConfigurationSetting])] {
-        var groups: [String: [ConfigurationSetting]] = [:]
-        var names: [String] = []
+        _ settings: [ConfigurationSetting]
+    ) -> [(ConfigurationSetting.Table, [ConfigurationSetting])] {
+        var groups: [ConfigurationSetting.Table: [ConfigurationSetting]] = [:]
+        var tables: [ConfigurationSetting.Table] = []
         for setting in settings {
-            guard let name = name(setting.table) else { continue }
-            if groups[name] == nil { names.append(name) }
-            groups[name, default: []].append(setting)
+            if groups[setting.table] == nil { tables.append(setting.table) }
+            groups[setting.table, default: []].append(setting)
         }
-        return names.map { ($0, groups[$0] ?? []) }
+        return tables.map { ($0, groups[$0] ?? []) }
+    }
+}
+
+extension [EffectiveSettings.NamedTable] {
+    /// The tables without those of the same names as others.
+    fileprivate func without(_ others: Self) -> Self {
+        let names = Set(others.map(\.name))
+        return filter { !names.contains($0.name) }
     }
 }
 
@@ -154,17 +136,5 @@ extension ConfigurationSetting.Table {
     /// Whether the table counts in every profile.
     fileprivate var isShared: Bool {
         if case .profile = self { false } else { true }
-    }
-
-    fileprivate var variantName: String? {
-        if case .variant(let name) = self { name } else { nil }
-    }
-
-    fileprivate var hostPattern: String? {
-        if case .host(let pattern) = self { pattern } else { nil }
-    }
-
-    fileprivate var listName: String? {
-        if case .list(let name) = self { name } else { nil }
     }
 }

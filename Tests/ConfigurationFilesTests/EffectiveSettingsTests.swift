@@ -49,7 +49,11 @@ struct EffectiveSettingsTests {
     }
 
     private func variants(_ settings: EffectiveSettings) -> [String] {
-        settings.variants.map { "\($0.text ?? $0.name) \($0.origin)" }
+        settings.variants.map { variant in
+            let first = variant.settings[0]
+            let text = first.key == "variant" ? first.value.texts[0] : variant.name
+            return "\(text) \(first.origin)"
+        }
     }
 
     @Test func tablesOfVariantsAddUp() {
@@ -98,7 +102,7 @@ struct EffectiveSettingsTests {
             "[host.'*.a']\nttl = '1d'",
             "[host.'*.a']\nttl = '2d'\nheader = 'A: b'\n[host.b]\nttl = '3d'",
         ]).hosts
-        #expect(hosts.map(\.pattern) == ["*.a", "b"])
+        #expect(hosts.map(\.name) == ["*.a", "b"])
         #expect(hosts[0].settings.map(\.value) == [.text("1d")])
     }
 

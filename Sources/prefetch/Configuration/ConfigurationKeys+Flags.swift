@@ -50,10 +50,11 @@ extension FlagRow {
     }
 }
 
-extension EffectiveSettings.VariantTable {
-    /// The variant as `--variant` takes it: `NAME=SPEC`.
-    var argument: String {
-        if let text { return text }
+extension EffectiveSettings.NamedTable {
+    /// A variant as `--variant` takes it: `NAME=SPEC`.
+    var variantArgument: String {
+        let flag = settings.first { $0.key == EncodingFlags.flags.variants.row.name }
+        if let text = flag?.value.texts.first { return text }
         // As for the plain flags, the size is applied after all steps.
         let ordered =
             settings.filter { $0.key != "resize" } + settings.filter { $0.key == "resize" }

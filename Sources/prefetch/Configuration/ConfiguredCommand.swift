@@ -130,7 +130,7 @@ struct ConfiguredCommand {
                 Added(row: row, value: value, origin: origin)
             }
             if row.name == EncodingFlags.flags.variants.row.name {
-                return settings.variants.map { added($0.argument, $0.origin) }
+                return settings.variants.map { added($0.variantArgument, $0.settings[0].origin) }
             }
             if row.name == DiskFlags.flags.prune.row.name {
                 guard let text = settings.pruneArgument,
@@ -200,5 +200,24 @@ extension EffectiveSettings {
                     || setting.value != .isOn(false)
                         && RunFlags.spellings(of: key).contains(setting.key))
         }
+    }
+}
+
+/// The settings of a call that are not arguments: the tables of its configuration files.
+struct Invocation: Sendable {
+    var hosts = ConfiguredHosts()
+    var lists = ConfiguredLists()
+}
+
+/// A command that uses tables of configuration files. `main` passes them on.
+protocol InvokedCommand: ParsableCommand {
+    mutating func run(_ invocation: Invocation) throws
+}
+
+extension ParsableCommand {
+    /// Runs the command, with the invocation if it takes one.
+    mutating func start(_ invocation: Invocation) throws {
+        guard var invoked = self as? any InvokedCommand else { return try run() }
+        try invoked.run(invocation)
     }
 }

@@ -7,7 +7,7 @@ import PrefetchModel
 /// The lists of configuration files, `@NAME` among the arguments.
 struct ConfiguredLists: Sendable {
     private struct OpenableList: Sendable {
-        let definition: EffectiveSettings.ListTable
+        let definition: EffectiveSettings.NamedTable
         let files: [String]
         /// Arguments for ``Flags<InputFlags>``.
         let arguments: [String]
@@ -45,7 +45,7 @@ struct ConfiguredLists: Sendable {
     }
 
     /// The mistake in a list's own keys; nil without one.
-    static func problem(in list: EffectiveSettings.ListTable) -> UserError? {
+    static func problem(in list: EffectiveSettings.NamedTable) -> UserError? {
         func message(_ settings: [ConfigurationSetting]) -> String? {
             do {
                 _ = try Flags<InputFlags>.parse(settings.flatMap(arguments(of:)))

@@ -7,11 +7,10 @@ import PrefetchModel
 ///
 /// Read without the parser, which takes a third of a millisecond for each table.
 struct HostSettings: Sendable {
-    let name: String
-    /// As ``EffectiveSettings/HostPatternTable/isForeign``.
-    let isForeign: Bool
+    let pattern: HostPattern
+    let table: EffectiveSettings.NamedTable
     private(set) var fields = HostFields()
-    private(set) var isInsecure = false
+    let isInsecure: Bool
     private var changes: [Change] = []
 
     private struct Change {
@@ -20,10 +19,18 @@ struct HostSettings: Sendable {
         let make: @Sendable (inout RunSettings) throws -> Void
     }
 
-    /// Takes the settings in the order of the flags, as the command line does.
-    init(name: String, isForeign: Bool, _ settings: [ConfigurationSetting]) throws {
-        self.name = name
-        self.isForeign = isForeign
+    /// Takes some settings of a table in the order of the flags, as the command line does. Files
+    /// that they name are read later.
+    init(_ table: EffectiveSettings.NamedTable, _ settings: [ConfigurationSetting]) throws {
+        guard let pattern = HostPattern(table.name) else {
+            throw UserError(
+                at: table.settings[0].origin, "'\(table.name)' is no pattern of a host",
+                hint: "like *.example.com, without scheme and port")
+        }
+        (self.pattern, self.table) = (pattern, table)
+        isInsecure = settings.contains {
+            $0.key == RouteFlags.flags.insecure.row.name && $0.value == .isOn(true)
+        }
         for flag in RunFlags.perHost {
             for setting in settings where setting.key == flag.row.name {
                 try take(setting, of: flag)
@@ -74,25 +81,17 @@ struct HostSettings: Sendable {
         }
     }
 
-    private mutating func take(
-        _ setting: ConfigurationSetting, of flag: any AnyRunFlag
-    ) throws {
+    private mutating func take(_ setting: ConfigurationSetting, of flag: any AnyRunFlag) throws {
         do {
             let value = try HostSettings.expanded(setting.value, of: flag.row)
-            switch try flag.change(by: value) {
-            case .entries(let change): try change(&fields)
-            case .run(let change):
-                changes.append(
-                    Change(key: setting.key, origin: setting.origin, make: change))
+            if let make = try flag.apply(value, to: &fields) {
+                changes.append(Change(key: setting.key, origin: setting.origin, make: make))
             }
         } catch {
             let text =
                 (error as? UserError)?.description ?? (error as? ValidationError)?.message
                 ?? "\(error)"
             throw UserError(at: setting.origin, UsageAdvice.addingForm(to: text))
-        }
-        if flag.row.name == RouteFlags.flags.insecure.row.name {
-            isInsecure = setting.value == .isOn(true)
         }
     }
 

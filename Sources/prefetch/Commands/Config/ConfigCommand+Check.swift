@@ -71,11 +71,10 @@ private struct ConfigurationCheck {
         for host in EffectiveSettings(files: files).hosts {
             // Settings are also wrong together, and some values are read late.
             note(in: &problems) {
-                _ = try ConfiguredHosts.parsed(host, host.settings).host.configuration(
-                    of: RunFlags.defaults)
+                _ = try HostSettings(host, host.settings).configuration(of: RunFlags.defaults)
             }
             for setting in host.settings {
-                note(in: &problems) { _ = try ConfiguredHosts.parsed(host, [setting]) }
+                note(in: &problems) { _ = try HostSettings(host, [setting]) }
             }
         }
         return problems

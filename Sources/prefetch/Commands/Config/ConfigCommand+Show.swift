@@ -27,14 +27,10 @@ extension ConfigCommand {
                 rows, spellings: RunFlags.spellings)
             var lines = LineWriter.standardOutput()
             try write(ShownSetting.all(of: settings, rows), to: &lines)
-            for list in settings.lists {
-                try write(
-                    ShownSetting.all(of: list), of: (kind: "list", name: list.name), to: &lines)
-            }
-            for host in settings.hosts {
-                try write(
-                    ShownSetting.all(of: host), of: (kind: "host", name: host.pattern),
-                    to: &lines)
+            for (kind, tables) in [("list", settings.lists), ("host", settings.hosts)] {
+                for table in tables {
+                    try write(ShownSetting.all(of: table), of: (kind, table.name), to: &lines)
+                }
             }
             try lines.finish()
         }
@@ -94,16 +90,12 @@ extension ShownSetting {
         }
     }
 
-    static func all(of host: EffectiveSettings.HostPatternTable) -> [ShownSetting] {
-        host.settings.map { ShownSetting($0) { $0 } }
-    }
-
-    /// The settings of a table `[list.NAME]`, with paths from the present folder.
-    static func all(of list: EffectiveSettings.ListTable) -> [ShownSetting] {
-        list.settings.map { setting in
+    /// The settings of a table of a list or host, with paths from the present folder.
+    static func all(of table: EffectiveSettings.NamedTable) -> [ShownSetting] {
+        table.settings.map { setting in
             ShownSetting(setting) { text in
                 guard setting.key == ConfigurationKeys.listFile else { return text }
-                return redacted(ConfiguredLists.path(of: text, in: list.path))
+                return redacted(ConfiguredLists.path(of: text, in: table.path))
             }
         }
     }

@@ -23,12 +23,11 @@ struct DiskFlags: FlagRows {
     ) { $0.run.storing.writesFileAttributes = $1 }
 
     let sync = RunFlag<MetadataWriter.Durability>(
-        "sync", value: "how", default: RunFlags.defaults.storing.durability,
+        "sync", value: "how", sets: \.run.storing.durability,
         help: """
             What a power cut may lose: the last seconds (normal), nothing that was reported (full), \
             or whole images of this run (off).
-            """, inProjects: .refused
-    ) { $0.run.storing.durability = $1 }
+            """, inProjects: .refused)
 
     let maxSize = RunFlag<SizeLimitArgument?>(
         "max-size", value: "size",
@@ -56,12 +55,11 @@ struct DiskFlags: FlagRows {
     ) { $0.run.storing.allowsPartialLists = $1 }
 
     let snapshot = RunFlag<SnapshotRule>(
-        "snapshot", value: "when", default: RunFlags.defaults.storing.snapshots,
+        "snapshot", value: "when", sets: \.run.storing.snapshots,
         help: """
             Whether a run that changed something copies the database once a day (daily or off). A \
             later run restores from this snapshot if the database is damaged.
-            """, inProjects: .refused
-    ) { $0.run.storing.snapshots = $1 }
+            """, inProjects: .refused)
 
     let mode = RunFlag<FileMode?>(
         "mode", value: "mode",

@@ -31,20 +31,18 @@ struct EncodingFlags: FlagRows {
     ) { $0.encoding.storesOriginal = $1 }
 
     let check = RunFlag<SourceCheck>(
-        "check", value: "how", default: RunFlags.defaults.images.check,
+        "check", value: "how", sets: \.run.images.check,
         help: """
             How --encode original checks images: decode them, or parse their structure, which is \
             much faster but misses flipped bits in JPEG data.
-            """
-    ) { $0.run.images.check = $1 }
+            """)
 
     let otherFormats = RunFlag<OtherFormats>(
-        "other-formats", value: "what", default: RunFlags.defaults.images.otherFormats,
+        "other-formats", value: "what", sets: \.run.images.otherFormats,
         help: """
             Formats that are recognised but not decoded (SVG, HEIC, JPEG XL, TIFF, …): fail them, \
             store complete files unchanged for every variant, or skip (exclude) them.
-            """
-    ) { $0.run.images.otherFormats = $1 }
+            """)
 
     let omitsPlaceholders = RunFlag<Bool>(
         "no-placeholders",
@@ -59,19 +57,16 @@ struct EncodingFlags: FlagRows {
 struct FormatFlags: FlagRows {
     static let flags = FlagTable(FormatFlags())
 
-    private static let recipe = Recipe()
-
     let encode = RunFlag<Recipe.Encoding>(
-        "encode", value: "format", default: FormatFlags.recipe.encoding,
+        "encode", value: "format", sets: \.encoding.main.encoding,
         help: """
             Stored format. same keeps the source's format (BMP and icons become PNG), auto takes \
             the smallest of --allow-formats, original stores the downloaded bytes.
-            """, brief: "stored format: same, jpeg, png, webp, avif, …"
-    ) { $0.encoding.main.encoding = $1 }
+            """, brief: "stored format: same, jpeg, png, webp, avif, …")
 
     let allowedFormats = RunFlag<AllowedFormats>(
         "allow-formats", value: "formats",
-        default: AllowedFormats(formats: FormatFlags.recipe.allowedFormats),
+        default: AllowedFormats(formats: Recipe().allowedFormats),
         help: """
             Formats that --encode auto picks from, comma-separated: \
             \(EncodedImageFormat.allCases.map(\.rawValue).joined(separator: ", ")).
@@ -79,13 +74,12 @@ struct FormatFlags: FlagRows {
     ) { $0.encoding.main.allowedFormats = $1.formats }
 
     let quality = RunFlag<Int>(
-        "quality", value: "n", default: FormatFlags.recipe.quality,
+        "quality", value: "n", sets: \.encoding.main.quality,
         help: """
             Quality of JPEG, WebP and AVIF, 1 to 100, on one scale. A JPEG made from a JPEG never \
             gets a higher quality than its source.
             """, brief: "quality of jpeg, webp and avif, 1 to 100",
-        check: .between(1, 100)
-    ) { $0.encoding.main.quality = $1 }
+        check: .between(1, 100))
 
     let keepsLarger = RunFlag<Bool>(
         "keep-larger",
@@ -96,11 +90,10 @@ struct FormatFlags: FlagRows {
     ) { $0.encoding.main.keepsLarger = $1 }
 
     let effort = RunFlag<EncodingEffort>(
-        "effort", value: "effort", default: FormatFlags.recipe.effort,
+        "effort", value: "effort", sets: \.encoding.main.effort,
         help: """
             Processor time to spend on smaller PNG, WebP and AVIF files. PNG stays lossless.
-            """
-    ) { $0.encoding.main.effort = $1 }
+            """)
 
     let maximumStoredSize = RunFlag<ByteCount?>(
         "max-stored-bytes", value: "size",
@@ -111,24 +104,21 @@ struct FormatFlags: FlagRows {
     ) { $0.encoding.main.maximumStoredBytes = $1.bytes }
 
     let strip = RunFlag<Recipe.Stripping>(
-        "strip", value: "what", default: FormatFlags.recipe.stripping,
+        "strip", value: "what", sets: \.encoding.main.stripping,
         help: """
             Metadata to remove: safe keeps colour information, all removes everything, none keeps \
             everything, including GPS positions.
-            """
-    ) { $0.encoding.main.stripping = $1 }
+            """)
 
     let background = RunFlag<RGBColor>(
-        "background", value: "colour", default: FormatFlags.recipe.background,
-        help: "Colour behind transparent pixels in a JPEG: #rgb, #rrggbb or a basic CSS colour."
-    ) { $0.encoding.main.background = $1 }
+        "background", value: "colour", sets: \.encoding.main.background,
+        help: "Colour behind transparent pixels in a JPEG: #rgb, #rrggbb or a basic CSS colour.")
 
     let animated = RunFlag<Recipe.Animation>(
-        "animated", value: "what", default: FormatFlags.recipe.animation,
+        "animated", value: "what", sets: \.encoding.main.animation,
         help: """
             Animations: keep stores all frames, first stores the first frame, refuse fails them.
-            """
-    ) { $0.encoding.main.animation = $1 }
+            """)
 }
 
 /// Flags about the size and the other steps of the variant `main`.

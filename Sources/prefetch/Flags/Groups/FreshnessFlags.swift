@@ -8,12 +8,11 @@ struct FreshnessFlags: FlagRows {
     static let flags = FlagTable(FreshnessFlags())
 
     let refresh = RunFlag<RefreshMode>(
-        "refresh", value: "which", default: RunFlags.defaults.lifetimes.refresh,
+        "refresh", value: "which", sets: \.run.lifetimes.refresh,
         help: """
             Which cached images to request again: stale ones, all of them (with conditions), all \
             without conditions (force), or none, however old.
-            """, brief: "cached images to request again: stale, all, …"
-    ) { $0.run.lifetimes.refresh = $1 }
+            """, brief: "cached images to request again: stale, all, …")
 
     let ahead = RunFlag<OrAuto<Duration>>(
         "ahead", value: "duration",
@@ -45,10 +44,8 @@ struct FreshnessFlags: FlagRows {
     ) { $0.run.lifetimes.maximum = $1 }
 
     let defaultLifetime = RunFlag<Duration>(
-        "default-ttl", value: "duration",
-        default: RunFlags.defaults.lifetimes.fallback,
-        help: "How long images are fresh if the origin does not say."
-    ) { $0.run.lifetimes.fallback = $1 }
+        "default-ttl", value: "duration", sets: \.run.lifetimes.fallback,
+        help: "How long images are fresh if the origin does not say.")
 
     let fileCheck = RunFlag<FileCheck>(
         "check-files", value: "when", default: .auto,

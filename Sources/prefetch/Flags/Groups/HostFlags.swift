@@ -7,19 +7,17 @@ struct OrderFlags: FlagRows {
     static let flags = FlagTable(OrderFlags())
 
     let order = RunFlag<StartOrder>(
-        "order", value: "order", default: RunFlags.defaults.queue.order,
+        "order", value: "order", sets: \.run.queue.order,
         help: """
             Which entries of a priority start first: those read first (fifo), last (lifo), or drawn \
             at random among the queued ones (random, or random=SEED to repeat an order).
             """,
-        brief: "start the first or the last entries first"
-    ) { $0.run.queue.order = $1 }
+        brief: "start the first or the last entries first")
 
     let queueCapacity = RunFlag<Int>(
-        "queue-capacity", value: "n", default: RunFlags.defaults.queue.capacity,
+        "queue-capacity", value: "n", sets: \.run.queue.capacity,
         help: "Entries queued in memory; the others wait in a temporary file.",
-        check: .atLeast(1)
-    ) { $0.run.queue.capacity = $1 }
+        check: .atLeast(1))
 }
 
 /// Flags of `run` about concurrency, pauses and retries.
@@ -46,10 +44,8 @@ struct HostFlags: FlagRows {
     ) { $0.run.hosts.concurrency = $1.value }
 
     let hostInterval = RunFlag<Duration>(
-        "host-interval", value: "duration",
-        default: RunFlags.defaults.hosts.interval,
-        help: "Shortest time between two requests to a host.", inHosts: .likeRun
-    ) { $0.run.hosts.interval = $1 }
+        "host-interval", value: "duration", sets: \.run.hosts.interval,
+        help: "Shortest time between two requests to a host.", inHosts: .likeRun)
 
     let hostRate = RunFlag<RateArgument?>(
         "host-rate", value: "n/s",
@@ -58,41 +54,33 @@ struct HostFlags: FlagRows {
     ) { $0.run.hosts.interval = $1.interval }
 
     let pacing = RunFlag<HostRules.Pacing>(
-        "pacing", value: "pacing", default: RunFlags.defaults.hosts.pacing,
+        "pacing", value: "pacing", sets: \.run.hosts.pacing,
         help: """
             How fast hosts are requested: auto finds the pace that each host accepts, and remembers \
             it; fixed keeps to the numbers, which 429 and 503 halve for a while.
-            """
-    ) { $0.run.hosts.pacing = $1 }
+            """)
 
     let retry = RunFlag<Int>(
-        "retry", value: "n", default: RunFlags.defaults.hosts.maximumRetries,
+        "retry", value: "n", sets: \.run.hosts.maximumRetries,
         help: """
             Retries per entry after failures that may be temporary: connections, time-outs, 429, 5xx.
             """, brief: "retries per entry after temporary failures", inHosts: .likeRun,
-        check: .between(0, 1000)
-    ) { $0.run.hosts.maximumRetries = $1 }
+        check: .between(0, 1000))
 
     let retryDelay = RunFlag<Duration>(
-        "retry-delay", value: "duration",
-        default: RunFlags.defaults.hosts.retryDelay,
+        "retry-delay", value: "duration", sets: \.run.hosts.retryDelay,
         help: """
             Longest delay before the first retry. It doubles with each further retry, up to a \
             minute; the actual delay is random within it.
-            """
-    ) { $0.run.hosts.retryDelay = $1 }
+            """)
 
     let longestRetryAfter = RunFlag<Duration>(
-        "max-retry-after", value: "duration",
-        default: RunFlags.defaults.hosts.longestRetryAfter,
-        help: "Give up on a host in this run if its Retry-After requests a longer pause."
-    ) { $0.run.hosts.longestRetryAfter = $1 }
+        "max-retry-after", value: "duration", sets: \.run.hosts.longestRetryAfter,
+        help: "Give up on a host in this run if its Retry-After requests a longer pause.")
 
     let hostTimeout = RunFlag<Duration>(
-        "host-timeout", value: "duration",
-        default: RunFlags.defaults.hosts.timeout,
+        "host-timeout", value: "duration", sets: \.run.hosts.timeout,
         help: """
             Give up on a host in this run if it gives no response, or only 429 and 503, for this long.
-            """
-    ) { $0.run.hosts.timeout = $1 }
+            """)
 }

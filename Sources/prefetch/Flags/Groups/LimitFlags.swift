@@ -9,24 +9,18 @@ struct TransferLimitFlags: FlagRows {
     static let flags = FlagTable(TransferLimitFlags())
 
     let connectTimeout = RunFlag<Duration>(
-        "connect-timeout", value: "duration",
-        default: RunFlags.defaults.limits.connectTimeout,
+        "connect-timeout", value: "duration", sets: \.run.limits.connectTimeout,
         help: "Time limit for name resolution, connection and TLS handshake.", inHosts: .likeRun,
-        check: .positive
-    ) { $0.run.limits.connectTimeout = $1 }
+        check: .positive)
 
     let stallTimeout = RunFlag<Duration>(
-        "stall-timeout", value: "duration",
-        default: RunFlags.defaults.limits.stallTimeout,
-        help: "Longest time without receiving a byte.", inHosts: .likeRun, check: .positive
-    ) { $0.run.limits.stallTimeout = $1 }
+        "stall-timeout", value: "duration", sets: \.run.limits.stallTimeout,
+        help: "Longest time without receiving a byte.", inHosts: .likeRun, check: .positive)
 
     let timeout = RunFlag<Duration>(
-        "timeout", value: "duration",
-        default: RunFlags.defaults.limits.totalTimeout,
+        "timeout", value: "duration", sets: \.run.limits.totalTimeout,
         help: "Time limit per transfer; time in the queue does not count.",
-        brief: "time limit per transfer", inHosts: .likeRun, check: .positive
-    ) { $0.run.limits.totalTimeout = $1 }
+        brief: "time limit per transfer", inHosts: .likeRun, check: .positive)
 
     let rate = RunFlag<ByteCount?>(
         "limit-rate", value: "size",
@@ -41,28 +35,22 @@ struct ImageLimitFlags: FlagRows {
     static let flags = FlagTable(ImageLimitFlags())
 
     let maximumBodySize = RunFlag<ByteCount>(
-        "max-filesize", value: "size",
-        default: RunFlags.defaults.limits.maximumBodySize,
-        help: "Largest response body.", check: .atLeast(ByteCount(1), "1")
-    ) { $0.run.limits.maximumBodySize = $1 }
+        "max-filesize", value: "size", sets: \.run.limits.maximumBodySize,
+        help: "Largest response body.", check: .atLeast(ByteCount(1), "1"))
 
     let maximumPixels = RunFlag<Int>(
-        "max-pixels", value: "n", default: RunFlags.defaults.images.maximumPixels,
-        help: "Largest image, as width × height.", check: .atLeast(1)
-    ) { $0.run.images.maximumPixels = $1 }
+        "max-pixels", value: "n", sets: \.run.images.maximumPixels,
+        help: "Largest image, as width × height.", check: .atLeast(1))
 
     let maximumDecodeTime = RunFlag<Duration>(
-        "max-decode-time", value: "duration",
-        default: RunFlags.defaults.images.maximumDecodeTime,
+        "max-decode-time", value: "duration", sets: \.run.images.maximumDecodeTime,
         help: "Most processor time per image, for decoding and encoding together.",
-        check: .positive
-    ) { $0.run.images.maximumDecodeTime = $1 }
+        check: .positive)
 
     let memory = RunFlag<ByteCount>(
-        "memory", value: "size", default: RunFlags.defaults.images.memory,
+        "memory", value: "size", sets: \.run.images.memory,
         help: "Memory for response bodies (a quarter) and pixels (the rest); at least 16MiB.",
-        check: .atLeast(.mebibytes(16), "16MiB")
-    ) { $0.run.images.memory = $1 }
+        check: .atLeast(.mebibytes(16), "16MiB"))
 }
 
 /// Flags of `run` about redirects, its start and its end.
@@ -70,9 +58,8 @@ struct RunLimitFlags: FlagRows {
     static let flags = FlagTable(RunLimitFlags())
 
     let maximumRedirects = RunFlag<Int>(
-        "max-redirects", value: "n", default: RunFlags.defaults.redirects.maximum,
-        help: "Most redirects per entry.", check: .atLeast(0)
-    ) { $0.run.redirects.maximum = $1 }
+        "max-redirects", value: "n", sets: \.run.redirects.maximum,
+        help: "Most redirects per entry.", check: .atLeast(0))
 
     let entries = RunFlag<Int?>(
         "limit", value: "n",

@@ -38,7 +38,7 @@ struct SenderFlags: FlagRows {
     ) { $0.run.requests.fields = try RequestFiles.fields(of: $1) }
 
     let userAgent = RunFlag<String>(
-        "user-agent", value: "text", default: RunFlags.defaults.userAgent,
+        "user-agent", value: "text", sets: \.run.userAgent,
         help: "Value of the User-Agent field.",
         inHosts: .entries {
             $0.headers = $0.headers.replaced(by: [HeaderField(name: "User-Agent", value: $1)])
@@ -46,8 +46,7 @@ struct SenderFlags: FlagRows {
         check: ValueCheck {
             $0.utf8.contains { $0 < 0x20 || $0 == 0x7F }
                 ? "must not contain control characters" : nil
-        }
-    ) { $0.run.userAgent = $1 }
+        })
 
     let user = RunFlag<String?>(
         "user", value: "name:password",

@@ -11,20 +11,18 @@ struct ResultFlags: FlagRows {
         isConfigurable: false)
 
     let countedFailures = RunFlag<CountedFailures>(
-        "fail-on", value: "which", default: RunFlags.defaults.exit.counted,
+        "fail-on", value: "which", sets: \.run.exit.counted,
         help: """
             Which failures make the exit status 1. With new, blacklisted URLs do not count, and \
             neither do entries that fail again for the same reason.
-            """, brief: "failures that make the exit status 1"
-    ) { $0.run.exit.counted = $1 }
+            """, brief: "failures that make the exit status 1")
 
     let tolerance = RunFlag<FailureTolerance>(
-        "max-failures", value: "n|p%", default: RunFlags.defaults.exit.tolerance,
+        "max-failures", value: "n|p%", sets: \.run.exit.tolerance,
         help: """
             How many of the failures that --fail-on counts, or what share of all entries, are \
             tolerated with exit status 0.
-            """
-    ) { $0.run.exit.tolerance = $1 }
+            """)
 
     let allowsEmptyLists = RunFlag<Bool>(
         "allow-empty",

@@ -18,6 +18,8 @@ struct RunFlag<Value: Sendable>: Sendable {
     private let parsed: @Sendable (ConfigurationSetting.Value) throws -> Value
 }
 
+typealias SettingsPath<Value> = WritableKeyPath<RunSettings, Value> & Sendable
+
 /// Whether the table `[host."PATTERN"]` may have a flag, and its effect there.
 enum HostEffect<Value: Sendable>: Sendable {
     case none
@@ -33,16 +35,15 @@ extension RunFlag where Value: ExpressibleByArgument {
     /// A flag with a default.
     init(
         _ name: String, short: Character? = nil, value: String, default defaultValue: Value,
-        help: String, brief: String? = nil, isConfigurable: Bool = true,
+        help: String, brief: String? = nil,
         inProjects projectRule: ConfigurationKeys.ProjectRule = .allowed,
-        inHosts hosts: HostEffect<Value> = .none,
-        check: ValueCheck<Value> = .none,
+        inHosts hosts: HostEffect<Value> = .none, check: ValueCheck<Value> = .none,
         _ effect: @escaping @Sendable (inout RunSettings, Value) throws -> Void = { _, _ in }
     ) {
         let row = FlagRow(
             name: name, short: short,
             parameter: FlagParameter(name: value, type: Value.self, standard: defaultValue),
-            help: help, brief: brief, isConfigurable: isConfigurable, projectRule: projectRule,
+            help: help, brief: brief, isConfigurable: true, projectRule: projectRule,
             isPerHost: hosts.isSome)
         self.init(
             row: row, defaultValue: defaultValue, check: check, effect: effect, hosts: hosts,
@@ -53,6 +54,18 @@ extension RunFlag where Value: ExpressibleByArgument {
             },
             decoded: { try $0.decode(Option<Value>.self, forKey: $1).wrappedValue },
             parsed: { try row.value(in: $0) })
+    }
+
+    /// A flag that sets a property of the run, and has its default.
+    init(
+        _ name: String, value: String, sets property: any SettingsPath<Value>, help: String,
+        brief: String? = nil, inProjects projectRule: ConfigurationKeys.ProjectRule = .allowed,
+        inHosts hosts: HostEffect<Value> = .none, check: ValueCheck<Value> = .none
+    ) {
+        self.init(
+            name, value: value, default: RunSettings.defaults[keyPath: property], help: help,
+            brief: brief, inProjects: projectRule, inHosts: hosts, check: check
+        ) { $0[keyPath: property] = $1 }
     }
 }
 
@@ -160,17 +173,13 @@ protocol AnyRunFlag: Sendable {
     /// - Throws: `ValidationError` for a value out of range.
     func check(_ value: any Sendable) throws
     func apply(_ value: any Sendable, to settings: inout RunSettings) throws
-    /// Returns the effect of a setting of a host's table.
+    /// Applies a setting of a host's table to the fields of entries, or returns its effect on the
+    /// run. The errors of an effect are mostly about files.
     ///
     /// - Throws: for a wrong value.
-    func change(by setting: ConfigurationSetting.Value) throws -> HostChange
-}
-
-/// The effect of a setting of a host's table.
-enum HostChange: Sendable {
-    case entries(@Sendable (inout HostFields) throws -> Void)
-    /// Its errors are mostly about files.
-    case run(@Sendable (inout RunSettings) throws -> Void)
+    func apply(
+        _ setting: ConfigurationSetting.Value, to fields: inout HostFields
+    ) throws -> (@Sendable (inout RunSettings) throws -> Void)?
 }
 
 extension RunFlag: AnyRunFlag {
@@ -191,13 +200,16 @@ extension RunFlag: AnyRunFlag {
         try effect(&settings, cast(value))
     }
 
-    func change(by setting: ConfigurationSetting.Value) throws -> HostChange {
+    func apply(
+        _ setting: ConfigurationSetting.Value, to fields: inout HostFields
+    ) throws -> (@Sendable (inout RunSettings) throws -> Void)? {
         let value = try parsed(setting)
         try check(value)
-        switch hosts {
-        case .entries(let effect): return .entries { try effect(&$0, value) }
-        case .none, .likeRun: return .run { [effect] in try effect(&$0, value) }
+        guard case .entries(let change) = hosts else {
+            return { [effect] in try effect(&$0, value) }
         }
+        try change(&fields, value)
+        return nil
     }
 
     /// The value of a flag, which ``decode(_:)`` has returned.

@@ -122,6 +122,8 @@ struct RunSettings: Sendable {
     var certificateKey: String?
     var encoding = EncodingSettings()
 
+    static let defaults = RunSettings(RunFlags.defaults)
+
     init(_ run: RunConfiguration) {
         self.run = run
     }
