@@ -17,19 +17,11 @@ extension Statement {
         }
     }
 
-    /// Binds a parameter to a column of another statement's row.
-    package func bind(
-        column: Int32, of other: borrowing Statement, at index: Int32
-    ) throws(SQLiteError) {
-        try connection.check(
-            sqlite3_bind_value(handle, index, sqlite3_column_value(other.handle, column)))
-    }
-
     /// Binds a parameter to a column of another statement's row without a copy.
     ///
     /// The caller executes this statement before the other one moves on, and binds the parameter
     /// again before the next execution.
-    package func bindShared(
+    package func bind(
         column: Int32, of other: borrowing Statement, at index: Int32
     ) throws(SQLiteError) {
         try connection.check(csqlite_bind_shared(handle, index, other.handle, column))

@@ -74,7 +74,7 @@ struct Lookup {
         _ cache: OpenCache, expectedLookups: Int = 0,
         matchesVary: @escaping @Sendable (String) -> Bool = { _ in true }
     ) throws {
-        reader = try CacheReader(cache, matchesVary: matchesVary)
+        reader = try CacheReader(cache.directory, matchesVary: matchesVary)
         index = try FreshnessIndex(CacheCatalog(cache), expectedLookups: expectedLookups)
     }
 

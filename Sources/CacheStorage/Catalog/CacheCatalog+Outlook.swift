@@ -46,10 +46,7 @@ extension CacheCatalog {
     /// Reads the content file of a variant. Returns nil if the file is missing, unreadable or
     /// damaged.
     package func bytes(of image: StoredImage, hasher: borrowing SHA256Hasher) -> [UInt8]? {
-        guard case .whole(let bytes) = directory.bytes(of: image, hasher: hasher) else {
-            return nil
-        }
-        return bytes
+        directory.bytes(of: image, hasher: hasher).whole
     }
 
     /// The log of images that crashed a decoder.

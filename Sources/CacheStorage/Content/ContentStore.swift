@@ -53,15 +53,9 @@ package final class ContentStore: Sendable {
     private func place(
         _ bytes: UnsafeRawBufferPointer, as image: StoredImage, originURL: String
     ) throws(StorageError) {
-        let hexadecimal = image.digest.description
-        let name = "\(hexadecimal).\(image.format.fileExtension)"
-        let shard = try shard(of: image.digest, hexadecimal: hexadecimal)
-        if let status = shard.status(of: name), status.isFile, status.size == bytes.count,
-            holds(bytes, image)
-        {
-            return
-        }
-        _ = try placeNewFile(name, in: shard) { (number, path) throws(StorageError) in
+        let (folder, name) = try location(of: image.digest, image.format)
+        if folder.hasFile(name, size: bytes.count), holds(bytes, image) { return }
+        _ = try placeNewFile(name, in: folder) { (number, path) throws(StorageError) in
             try FileDescriptor.write(bytes, to: number, path: path)
             guard writesFileAttributes.load(ordering: .relaxed) else { return true }
             // Attributes are optional: a file system without them, or without space for a long
@@ -86,18 +80,21 @@ package final class ContentStore: Sendable {
         }
     }
 
-    func shard(
-        of digest: ContentDigest, hexadecimal: String
-    ) throws(StorageError) -> FileDescriptor {
+    /// The folder and the name of a content file; creates a missing folder.
+    func location(
+        of digest: ContentDigest, _ format: ImageFormat
+    ) throws(StorageError) -> (folder: FileDescriptor, name: String) {
+        let hexadecimal = digest.description
+        let name = "\(hexadecimal).\(format.fileExtension)"
         let number = UInt8(digest.leadingWords.0 >> 56)
-        if let open = shards.withLock({ $0.use(number) }) { return open }
-        let name = String(hexadecimal.prefix(2))
+        if let open = shards.withLock({ $0.use(number) }) { return (open, name) }
         // Two threads may open the same folder; either handle works, and the later one is kept.
-        let opened = try content.folder(name, isCreated: true, mode: directory.fileMode)
+        let opened = try content.folder(
+            String(hexadecimal.prefix(2)), isCreated: true, mode: directory.fileMode)
         // Other users of the evicted handle keep it open.
         let closed = shards.withLock { $0.add(opened, number) }
         withExtendedLifetime(closed) {}
-        return opened
+        return (opened, name)
     }
 
     /// Enables the extended attributes `user.xdg.origin.url` and `user.mime_type` for files stored
@@ -107,15 +104,14 @@ package final class ContentStore: Sendable {
     }
 
     private func holds(_ bytes: UnsafeRawBufferPointer, _ image: StoredImage) -> Bool {
-        let found = FileDescriptor.contents(
-            of: image.relativePath, in: directory.handle, size: bytes.count)
-        guard case .whole(let found) = found else { return false }
-        return found.elementsEqual(bytes)
+        FileDescriptor.contents(
+            of: image.relativePath, in: directory.handle, size: bytes.count
+        ).whole?.elementsEqual(bytes) ?? false
     }
 
     package func bytes(
         of image: StoredImage, hasher: borrowing SHA256Hasher
-    ) -> CacheDirectory.StoredBytes {
+    ) -> FileReading<[UInt8]> {
         directory.bytes(of: image, hasher: hasher)
     }
 
@@ -138,23 +134,21 @@ package final class ContentStore: Sendable {
     /// - Throws: When the removal fails. Missing permissions are recorded in ``untidy`` instead.
     @discardableResult
     func remove(_ digest: ContentDigest, format: ImageFormat) throws(StorageError) -> Bool {
-        let hexadecimal = digest.description
-        let shard: FileDescriptor
+        let (folder, name): (FileDescriptor, String)
         do {
-            shard = try self.shard(of: digest, hexadecimal: hexadecimal)
+            (folder, name) = try location(of: digest, format)
         } catch {
             try bear(error)
             return false
         }
-        let name = "\(hexadecimal).\(format.fileExtension)"
         // Under the lock, so that no thread can pin the digest between the check and the removal.
         let code: Int32 = pinned.withLock { pinned in
             guard pinned[digest] == nil else { return ENOENT }
-            return unlinkat(shard.number, name, 0) == 0 ? 0 : errno
+            return unlinkat(folder.number, name, 0) == 0 ? 0 : errno
         }
         guard code == 0 || code == ENOENT else {
             errno = code
-            try bear(.system("unlink", shard.path(of: name)))
+            try bear(.system("unlink", folder.path(of: name)))
             return false
         }
         if code == 0 { hasUnsyncedRemovals.store(true, ordering: .relaxed) }

@@ -3,6 +3,27 @@ import Glibc
 
 // Reads and writes whole files through descriptors.
 
+package enum FileReading<Value> {
+    case whole(Value)
+    /// No regular file has this name and size, it was truncated during the read, or its bytes do
+    /// not match its name.
+    case damaged
+    /// The file may be intact.
+    case unreadable(StorageError)
+
+    var whole: Value? { if case .whole(let value) = self { value } else { nil } }
+
+    func flatMap<Other>(_ body: (Value) -> FileReading<Other>) -> FileReading<Other> {
+        switch self {
+        case .whole(let value): body(value)
+        case .damaged: .damaged
+        case .unreadable(let error): .unreadable(error)
+        }
+    }
+}
+
+extension FileReading: Sendable where Value: Sendable {}
+
 extension FileDescriptor {
     /// Writes all bytes; the path is for messages.
     static func write(
@@ -24,11 +45,9 @@ extension FileDescriptor {
     static func write(
         _ bytes: [UInt8], to number: Int32, path: @autoclosure () -> String
     ) throws(StorageError) {
-        // The standard library's `withUnsafeBytes` rethrows without the error's type.
-        let written = bytes.withUnsafeBytes { bytes in
-            Result { () throws(StorageError) in try write(bytes, to: number, path: path()) }
+        try bytes.span.withUnsafeBytes { bytes throws(StorageError) in
+            try write(bytes, to: number, path: path())
         }
-        try written.get()
     }
 
     static func copy(
@@ -55,21 +74,6 @@ extension FileDescriptor {
         return number >= 0 ? FileDescriptor(number) : nil
     }
 
-    enum FileReading<Value> {
-        case whole(Value)
-        /// No regular file has this name and size, or it was truncated during the read.
-        case missing
-        case unreadable(StorageError)
-
-        func flatMap<Other>(_ body: (Value) -> FileReading<Other>) -> FileReading<Other> {
-            switch self {
-            case .whole(let value): body(value)
-            case .missing: .missing
-            case .unreadable(let error): .unreadable(error)
-            }
-        }
-    }
-
     /// Reads a regular file of exactly this size below `parent`.
     static func contents(
         of name: String, in parent: FileDescriptor, size: Int
@@ -83,7 +87,7 @@ extension FileDescriptor {
                 errno = code
                 return .unreadable(.system("read", parent.path(of: name)))
             }
-            return bytes.count == size ? .whole(bytes) : .missing
+            return bytes.count == size ? .whole(bytes) : .damaged
         }
     }
 
@@ -106,7 +110,7 @@ extension FileDescriptor {
                 errno = code
                 return .unreadable(.system("read", parent.path(of: name)))
             }
-            return count == buffer.count ? .whole(()) : .missing
+            return count == buffer.count ? .whole(()) : .damaged
         }
     }
 
@@ -121,14 +125,14 @@ extension FileDescriptor {
     ) -> FileReading<FileDescriptor> {
         guard let file = reading(name, in: parent) else {
             switch errno {
-            case ENOENT, ENOTDIR, ELOOP, ENXIO: return .missing
+            case ENOENT, ENOTDIR, ELOOP, ENXIO: return .damaged
             default: return .unreadable(.system("open", parent.path(of: name)))
             }
         }
         guard let status = file.status else {
             return .unreadable(.system("stat", parent.path(of: name)))
         }
-        return status.isFile && status.size == size && size <= mostBytes ? .whole(file) : .missing
+        return status.isFile && status.size == size && size <= mostBytes ? .whole(file) : .damaged
     }
 
     /// Reads until the buffer is full or the file ends. Returns the number of bytes read, and the

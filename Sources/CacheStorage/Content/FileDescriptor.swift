@@ -30,6 +30,11 @@ final class FileDescriptor: Sendable {
         return fstatat(number, name, &status, AT_SYMLINK_NOFOLLOW) == 0 ? status : nil
     }
 
+    /// Whether a name below the folder is a regular file of this size.
+    func hasFile(_ name: String, size: Int) -> Bool {
+        status(of: name).map { $0.isFile && $0.size == size } ?? false
+    }
+
     func path(of name: String) -> String { "\(path)/\(name)" }
 
     /// Opens a folder below this one, creating it if `isCreated`; refuses symbolic links.
@@ -43,35 +48,46 @@ final class FileDescriptor: Sendable {
             throw .system("mkdir", path)
         }
         if let mode { _ = try setMode(mode, of: name) }
+        if let folder = try existingFolder(name) { return folder }
+        if errno == ENOENT { throw .system("open", path) }
+        throw .refused(
+            path, "is not a directory of this cache",
+            hint: "move it away; symbolic links inside a cache are refused")
+    }
+
+    /// Opens a folder below this one; nil with `errno` if it is missing or not a folder.
+    func existingFolder(_ name: String) throws(StorageError) -> FileDescriptor? {
         let opened = openat(number, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
-        guard opened >= 0 else {
-            if errno == ELOOP || errno == ENOTDIR {
-                throw .refused(
-                    path, "is not a directory of this cache",
-                    hint: "move it away; symbolic links inside a cache are refused")
-            }
-            throw .system("open", path)
+        if opened >= 0 { return FileDescriptor(opened, path: path(of: name)) }
+        switch errno {
+        case ENOENT, ENOTDIR, ELOOP: return nil
+        default: throw .system("open", path(of: name))
         }
-        return FileDescriptor(opened, path: path)
     }
 
     /// The names in a folder, without `.` and `..`.
     func names() throws(StorageError) -> [String] {
-        // A directory stream takes over its descriptor and position, so it gets its own.
-        let own = openat(number, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        guard own >= 0, let stream = fdopendir(own) else { throw .system("open", path) }
-        defer { closedir(stream) }
         var names: [String] = []
-        errno = 0
-        while let entry = readdir(stream) {
+        try forEachEntry { entry in
             let name = withUnsafePointer(to: &entry.pointee.d_name) {
                 $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
             }
             if name != ".", name != ".." { names.append(name) }
+        }
+        return names
+    }
+
+    func forEachEntry(_ body: (UnsafeMutablePointer<dirent>) -> Void) throws(StorageError) {
+        // A directory stream takes over its descriptor and position, so it gets its own.
+        let own = openat(number, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard own >= 0, let stream = fdopendir(own) else { throw .system("open", path) }
+        defer { closedir(stream) }
+        errno = 0
+        while let entry = readdir(stream) {
+            body(entry)
             errno = 0
         }
         guard errno == 0 else { throw .system("readdir", path) }
-        return names
     }
 }
 

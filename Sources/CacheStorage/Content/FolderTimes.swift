@@ -25,7 +25,9 @@ extension ContentStore {
     /// link.
     func times(ofFolder number: UInt8) throws(StorageError) -> FolderTimes? {
         guard let status = content.status(of: ContentStore.name(ofFolder: number)) else {
-            guard errno == ENOENT else { throw .system("stat", path(ofFolder: number)) }
+            guard errno == ENOENT else {
+                throw .system("stat", content.path(of: ContentStore.name(ofFolder: number)))
+            }
             return nil
         }
         guard status.isFolder else { return nil }
@@ -40,30 +42,11 @@ extension ContentStore {
     /// The digests of the content files in a folder, `number` of 0 to 255; other files are ignored.
     /// Empty if the folder is missing.
     func digests(inFolder number: UInt8) throws(StorageError) -> Set<ContentDigest> {
-        let path = path(ofFolder: number)
-        let descriptor = openat(
-            content.number, ContentStore.name(ofFolder: number),
-            O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
-        guard descriptor >= 0 else {
-            // Anything else in the folder's place holds no content files.
-            guard errno == ENOENT || errno == ENOTDIR || errno == ELOOP else {
-                throw .system("open", path)
-            }
-            return []
-        }
-        // The stream owns the descriptor.
-        guard let stream = fdopendir(descriptor) else {
-            close(descriptor)
-            throw .system("open", path)
-        }
-        defer { closedir(stream) }
         var digests: Set<ContentDigest> = []
-        errno = 0
-        while let entry = readdir(stream) {
+        // Anything else in the folder's place holds no content files.
+        try content.existingFolder(ContentStore.name(ofFolder: number))?.forEachEntry { entry in
             if let digest = ContentStore.digest(of: entry) { digests.insert(digest) }
-            errno = 0
         }
-        guard errno == 0 else { throw .system("readdir", path) }
         return digests
     }
 
@@ -88,9 +71,5 @@ extension ContentStore {
 
     static func name(ofFolder number: UInt8) -> String {
         (number < 16 ? "0" : "") + String(number, radix: 16)
-    }
-
-    private func path(ofFolder number: UInt8) -> String {
-        directory.path(of: "content/\(ContentStore.name(ofFolder: number))")
     }
 }

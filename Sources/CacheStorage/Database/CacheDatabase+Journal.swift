@@ -88,10 +88,7 @@ extension CacheDatabase {
 
     /// Whether a log or a journal has more than a log's header (SQLite's file format, section 4.1).
     private static func hasFrames(_ directory: CacheDirectory) -> Bool {
-        [("-wal", 32), ("-journal", 0)].contains { suffix, header in
-            let name = CacheDirectory.databaseName + suffix
-            return directory.handle.status(of: name).map { $0.size > header } ?? false
-        }
+        hasLog(directory, headBytes: 32)
     }
 
     /// Whether the file's header says that there is a log, or cannot be read.

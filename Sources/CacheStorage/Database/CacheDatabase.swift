@@ -37,21 +37,16 @@ package final class CacheDatabase: Sendable {
         }
         let path = path
         (connection, hasLeftLog) = try StorageError.converting("opening", path) {
-            switch access {
-            case .readWrite:
+            if access == .readWrite {
                 let (opened, hasLeftLog) = try CacheDatabase.openForWriting(path, in: directory)
                 return (SerializedConnection(opened), hasLeftLog)
-            case .readOnly:
-                let opened = try CacheDatabase.unreplaced(in: directory) {
-                    try CacheDatabase.openForReading(directory, path)
-                }
-                return (SerializedConnection(opened), false)
-            case .examination:
-                let opened = try CacheDatabase.unreplaced(in: directory) {
-                    try CacheDatabase.openForExamination(directory, path)
-                }
-                return (SerializedConnection(opened), false)
             }
+            let opened = try CacheDatabase.unreplaced(in: directory) {
+                access == .readOnly
+                    ? try CacheDatabase.openForReading(directory, path)
+                    : try CacheDatabase.openForExamination(directory, path)
+            }
+            return (SerializedConnection(opened), false)
         }
         identity = FileIdentity(CacheDirectory.databaseName, in: directory.handle)
     }
@@ -171,10 +166,11 @@ package final class CacheDatabase: Sendable {
     }
 
     /// Whether a log or a journal holds data that belongs in the database, or must be rolled back.
-    static func hasLog(_ directory: CacheDirectory) -> Bool {
-        ["-wal", "-journal"].contains { suffix in
+    /// A log of up to `headBytes` holds none.
+    static func hasLog(_ directory: CacheDirectory, headBytes: Int = 0) -> Bool {
+        [("-wal", headBytes), ("-journal", 0)].contains { suffix, head in
             let name = CacheDirectory.databaseName + suffix
-            return directory.handle.status(of: name).map { $0.size > 0 } ?? false
+            return directory.handle.status(of: name).map { $0.size > head } ?? false
         }
     }
 

@@ -13,12 +13,6 @@ package final class CacheReader {
 
     /// Opens a connection. `matchesVary` tells whether this run's requests select a response with
     /// the given Vary text; it is called once per text.
-    package convenience init(
-        _ cache: OpenCache, matchesVary: @escaping @Sendable (String) -> Bool
-    ) throws(StorageError) {
-        try self.init(cache.directory, matchesVary: matchesVary)
-    }
-
     package init(
         _ directory: CacheDirectory, matchesVary: @escaping @Sendable (String) -> Bool
     ) throws(StorageError) {

@@ -13,7 +13,8 @@ struct CacheMerge {
     let others: [CacheDirectory]
     let workers: Int
     let now: Timestamp
-    private(set) var report = MergeReport()
+    /// The report of earlier merges into the same cache, to which this one adds.
+    private(set) var report: MergeReport
     /// The sources that were found damaged once.
     private var doubtful: Set<Int> = []
     /// The salvaged copies of damaged sources, by the sources' numbers.
@@ -24,9 +25,10 @@ struct CacheMerge {
 
     init(
         into directory: CacheDirectory, _ content: ContentStore, from others: [CacheDirectory],
-        workers: Int, at now: Timestamp
+        workers: Int, adding report: MergeReport = MergeReport(), at now: Timestamp
     ) {
         self.now = now
+        self.report = report
         self.directory = directory
         self.content = content
         self.others = others
@@ -171,11 +173,11 @@ struct CacheMerge {
 
     private mutating func note(_ merged: Merged, _ sources: [MergeSource]) {
         report.images = merged.images.all
-        report.added = merged.images.added
-        report.updated = merged.images.updated
+        report.added += merged.images.added
+        report.updated += merged.images.updated
         report.failures = merged.failures
-        report.files = merged.files
-        report.lostFiles = Set(merged.lost.map(\.digest)).union(merged.images.lost).count
+        report.files = report.files + merged.files
+        report.lostFiles += Set(merged.lost.map(\.digest)).union(merged.images.lost).count
         dropped = merged.images.dropped
         for source in sources where source.invalidRows > 0 {
             report.damaged.append((source.directory.path, .invalidRows(source.invalidRows)))

@@ -22,9 +22,7 @@ extension ContentStore {
     package func receive(
         _ file: ContentFile, _ write: (Int32) -> ContentDigest?
     ) throws(StorageError) -> Bool {
-        let hexadecimal = file.digest.description
-        let folder = try shard(of: file.digest, hexadecimal: hexadecimal)
-        let name = "\(hexadecimal).\(file.format.fileExtension)"
+        let (folder, name) = try location(of: file.digest, file.format)
         return try placeNewFile(name, in: folder) { (number, _) throws(StorageError) in
             write(number) == file.digest && lseek(number, 0, SEEK_END) == file.size.bytes
         }
@@ -102,9 +100,7 @@ extension ContentStore {
         hasher: borrowing SHA256Hasher
     ) throws(StorageError) -> Adoption {
         let path = image.relativePath
-        let hexadecimal = image.digest.description
-        let folder = try shard(of: image.digest, hexadecimal: hexadecimal)
-        let name = "\(hexadecimal).\(image.format.fileExtension)"
+        let (folder, name) = try location(of: image.digest, image.format)
         var isLost = false
         if isDoubtful, case .damaged = other.bytes(of: image, hasher: hasher) { isLost = true }
         if !isLost {
@@ -116,7 +112,7 @@ extension ContentStore {
             case .impossible: break
             }
         }
-        if case .whole = directory.bytes(of: image, hasher: hasher) { return .present }
+        if directory.bytes(of: image, hasher: hasher).whole != nil { return .present }
         return isLost ? .lost : try copy(image, of: other, as: name, in: folder, hasher: hasher)
     }
 

@@ -216,14 +216,9 @@ struct HistoryMerge {
         let time = HistoryMerge.times[table.name].map { layout[$0] }
         let latest = now.advanced(by: Timestamp.toleratedClockStep)
         for source in sources ?? self.sources {
-            let rows = try source.rows(of: layout, where: "TRUE")
-            while try source.reading({ try rows.step() }) {
-                guard try insertion.isValid(rows) else {
-                    source.invalidRows += 1
-                    continue
-                }
-                if let time, try rows.time(time) > latest { continue }
-                try body(rows, layout, source)
+            try source.forEachRow(of: insertion) { row in
+                if let time, try row.time(time) > latest { return }
+                try body(row, layout, source)
             }
         }
     }

@@ -98,8 +98,8 @@ struct ImageMerge {
         source.identifiers[cursor.id] = merged
         let image = try tables.spool.image(of: cursor, as: merged)
         let host = try insert(cursor, as: merged)
-        try forEachVariant(of: cursor) { merge, variant throws in
-            let (tables, columns) = (merge.tables, merge.tables.variant)
+        try forEachVariant(of: cursor) { variant in
+            let columns = tables.variant
             let oldName = try variant.integer(columns.name)
             let name = source.names[oldName]
             // The database may have lost the name; such a variant is not current.
@@ -115,8 +115,8 @@ struct ImageMerge {
             try tables.spool.add(
                 image, recipe: variant.textBytes(columns.recipe), mark: use.freshnessMark)
             let stored = try tables.image(of: variant)
-            merge.count(stored, host: host, use)
-            if source.number > 0 { try merge.request(stored, from: source) }
+            count(stored, host: host, use)
+            if source.number > 0 { try request(stored, from: source) }
         }
         if hasAttributes[source.number] { try addAttributes(of: cursor, to: merged) }
     }
@@ -185,10 +185,10 @@ struct ImageMerge {
         for index in candidates.indices {
             let source = candidates[index].cursor.source
             source.identifiers[candidates[index].cursor.id] = merged
-            try forEachVariant(of: candidates[index].cursor) { merge, variant throws in
-                let row = try merge.tables.row(of: variant, from: source)
+            try forEachVariant(of: candidates[index].cursor) { variant in
+                let row = try tables.row(of: variant, from: source)
                 // Another row may still have its file.
-                if merge.hasFile(row.image, of: source) {
+                if hasFile(row.image, of: source) {
                     candidates[index].variants.append(row)
                 } else {
                     lost.insert(row.image.digest)
@@ -250,35 +250,22 @@ struct ImageMerge {
     // MARK: Rows
 
     /// Calls `body` with the valid variants of a source's current resource.
-    private mutating func forEachVariant(
-        of cursor: ResourceCursor,
-        _ body: (inout ImageMerge, borrowing Statement) throws -> Void
+    private func forEachVariant(
+        of cursor: ResourceCursor, _ body: (borrowing Statement) throws -> Void
     ) throws {
-        let source = cursor.source
-        let rows = try source.rows(
-            of: tables.variants.layout, where: "resource_id = ?1 ORDER BY recipe")
-        try rows.bind(.integer(cursor.id), at: 1)
-        while try source.reading({ try rows.step() }) {
-            guard try tables.variants.isValid(rows) else {
-                source.invalidRows += 1
-                continue
-            }
-            try body(&self, rows)
-        }
+        try cursor.source.forEachRow(
+            of: tables.variants, where: "resource_id = ?1 ORDER BY recipe", .integer(cursor.id),
+            body: body)
     }
 
     private func addAttributes(of cursor: ResourceCursor, to merged: Int64) throws {
-        let (source, attributes) = (cursor.source, tables.attributes)
-        let rows = try source.rows(of: attributes.layout, where: "resource_id = ?1")
-        try rows.bind(.integer(cursor.id), at: 1)
-        while try source.reading({ try rows.step() }) {
-            guard try attributes.isValid(rows) else {
-                source.invalidRows += 1
-                continue
-            }
+        let attributes = tables.attributes
+        try cursor.source.forEachRow(
+            of: attributes, where: "resource_id = ?1", .integer(cursor.id)
+        ) { row in
             // The first value of a name stays.
             _ = try attributes.insert(
-                rows, replacing: [attributes.layout["resource_id"]: .integer(merged)])
+                row, replacing: [attributes.layout["resource_id"]: .integer(merged)])
         }
     }
 

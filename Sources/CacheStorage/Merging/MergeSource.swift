@@ -107,6 +107,22 @@ final class MergeSource {
         }
     }
 
+    /// Calls `body` with the valid rows of a table that a condition selects.
+    func forEachRow(
+        of table: RowInsertion, where condition: String = "TRUE", _ parameters: Statement.Value...,
+        body: (borrowing Statement) throws -> Void
+    ) throws {
+        let rows = try rows(of: table.layout, where: condition)
+        try rows.bind(parameters)
+        while try reading({ try rows.step() }) {
+            if try table.isValid(rows) {
+                try body(rows)
+            } else {
+                invalidRows += 1
+            }
+        }
+    }
+
     func hasRows(in table: String) throws -> Bool {
         try reading {
             try connection.hasRow("SELECT 1 FROM \(table) LIMIT 1")

@@ -83,7 +83,8 @@ extension OpenCache {
         repeat {
             let group = try rest.prefix(OpenCache.sourcesAtOnce).map(OpenCache.openSource)
             rest = rest.dropFirst(OpenCache.sourcesAtOnce)
-            var merge = CacheMerge(into: directory, content, from: group, workers: workers, at: now)
+            var merge = CacheMerge(
+                into: directory, content, from: group, workers: workers, adding: report, at: now)
             try merge.run()
             let merged = try CacheDatabase(directory: directory, access: .readWrite)
             try merge.removeDropped(merged)
@@ -93,7 +94,7 @@ extension OpenCache {
             try merged.checkpoint(truncates: true)
             merged.close()
             try uniteCrashes(of: group, at: now)
-            report.add(merge.report)
+            report = merge.report
         } while !rest.isEmpty
         try content.synchronize()
         return report
@@ -145,19 +146,5 @@ extension OpenCache {
             if let crashes = try? CrashLog(directory: other, at: now) { log.unite(with: crashes) }
         }
         try log.end()
-    }
-}
-
-extension MergeReport {
-    /// Adds the report of a merge of further sources into the same cache.
-    fileprivate mutating func add(_ other: MergeReport) {
-        images = other.images
-        failures = other.failures
-        added += other.added
-        updated += other.updated
-        files = files + other.files
-        lostFiles += other.lostFiles
-        removedFiles += other.removedFiles
-        damaged += other.damaged
     }
 }

@@ -174,8 +174,7 @@ package final class CacheDirectory: Sendable {
     }
 
     func hasWholeFile(_ file: ContentFile) -> Bool {
-        guard let status = handle.status(of: file.relativePath) else { return false }
-        return status.isFile && status.size == file.size.bytes
+        handle.hasFile(file.relativePath, size: file.size.bytes)
     }
 
     /// Whether an image's content file is missing, has another size, or is not a regular file.
@@ -194,51 +193,29 @@ package final class CacheDirectory: Sendable {
     /// Whether any file or folder has the path of an image's content file.
     package func isTaken(_ image: StoredImage) -> Bool { contains(image.relativePath) }
 
-    package enum StoredBytes: Sendable {
-        case whole([UInt8])
-        /// The file is missing, or its bytes do not match its name.
-        case damaged
-        /// The file may be intact.
-        case unreadable(StorageError)
-
-        var areWhole: Bool { if case .whole = self { true } else { false } }
-    }
-
     /// Reads the content file of a stored image and compares its digest with its name.
-    package func bytes(of image: StoredImage, hasher: borrowing SHA256Hasher) -> StoredBytes {
-        let contents = FileDescriptor.contents(
-            of: image.relativePath, in: handle, size: image.size.bytes)
-        let bytes: [UInt8]
-        switch contents {
-        case .whole(let found): bytes = found
-        case .missing: return .damaged
-        case .unreadable(let error): return .unreadable(error)
+    package func bytes(of image: StoredImage, hasher: borrowing SHA256Hasher) -> FileReading<
+        [UInt8]
+    > {
+        FileDescriptor.contents(
+            of: image.relativePath, in: handle, size: image.size.bytes
+        ).flatMap { bytes in
+            let digest = bytes.withUnsafeBytes { hasher.digest(of: $0) }
+            return digest == image.digest ? .whole(bytes) : .damaged
         }
-        let digest = bytes.withUnsafeBytes { hasher.digest(of: $0) }
-        return digest == image.digest ? .whole(bytes) : .damaged
     }
 
-    private static func makeDirectories(_ path: String) throws(StorageError) {
+    private static func makeDirectories(
+        _ path: String, mode: mode_t = 0o700
+    ) throws(StorageError) {
         guard !path.isEmpty else { throw .refused(path, "the cache directory has an empty name") }
-        if mkdir(path, 0o700) == 0 || errno == EEXIST { return }
+        if mkdir(path, mode) == 0 || errno == EEXIST { return }
         guard errno == ENOENT, let slash = path.lastIndex(of: "/"), slash != path.startIndex else {
             throw .system("mkdir", path)
         }
         // Parents such as ~/.cache get the usual mode.
-        var parents: [Substring] = []
-        var parent = path[..<slash]
-        while mkdir(String(parent), 0o777) != 0 {
-            if errno == EEXIST { break }
-            guard errno == ENOENT, let slash = parent.lastIndex(of: "/"), slash != parent.startIndex
-            else { throw .system("mkdir", String(parent)) }
-            parents.append(parent)
-            parent = parent[..<slash]
-        }
-        for parent in parents.reversed() where mkdir(String(parent), 0o777) != 0 && errno != EEXIST
-        {
-            throw .system("mkdir", String(parent))
-        }
-        guard mkdir(path, 0o700) == 0 || errno == EEXIST else { throw .system("mkdir", path) }
+        try makeDirectories(String(path[..<slash]), mode: 0o777)
+        guard mkdir(path, mode) == 0 || errno == EEXIST else { throw .system("mkdir", path) }
     }
 
     private static func checkOwner(

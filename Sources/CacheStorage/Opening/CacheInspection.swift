@@ -142,7 +142,7 @@ package struct CacheInspection: Sendable {
         let reading = FileDescriptor.fill(buffer, from: image.relativePath, in: directory.handle)
         switch reading {
         case .whole: return true
-        case .missing: return false
+        case .damaged: return false
         case .unreadable(let error): throw error
         }
     }

@@ -82,7 +82,7 @@ package final class CrashLog: Sendable {
             of: fileName, in: directory.handle, size: status.size)
         switch contents {
         case .whole(let bytes): return bytes
-        case .missing: throw .refused(path, "is not a regular file", hint: "move it away")
+        case .damaged: throw .refused(path, "is not a regular file", hint: "move it away")
         case .unreadable(let error): throw error
         }
     }

@@ -67,16 +67,8 @@ extension OpenCache {
         _ mode: FileMode, inFolder path: String, isOurs: (String) -> Bool,
         _ changes: inout ModeChanges
     ) throws(StorageError) {
-        let number = openat(
-            directory.handle.number, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
-        guard number >= 0 else {
-            switch errno {
-            // Missing, or already counted as a foreign name.
-            case ENOENT, ENOTDIR, ELOOP: return
-            default: throw .system("open", directory.path(of: path))
-            }
-        }
-        let folder = FileDescriptor(number, path: directory.path(of: path))
+        // Nil if it is missing, or already counted as a foreign name.
+        guard let folder = try directory.handle.existingFolder(path) else { return }
         var linked: [String] = []
         for name in try folder.names() {
             guard isOurs(name) else {

@@ -50,34 +50,20 @@ package struct OpenCache: Sendable {
 
     // MARK: Opening
 
-    /// Locks and opens a cache, and creates it if it is missing.
+    /// Locks and opens a cache. Without `creates`, a missing one is an error.
     ///
     /// If another run holds it, `whenHeld` is called once before waiting, with the holder if known.
     /// The file system is detected unless it is given. Returns nil if another run holds the cache
     /// and the wait is over.
     package static func open(
-        path: String, waiting: LockWaiting, fileSystem: FileSystem? = nil,
+        path: String, creates: Bool = true, waiting: LockWaiting, fileSystem: FileSystem? = nil,
         whenHeld: (LockHolder?) -> Void = { _ in }
     ) throws(StorageError) -> OpenCache? {
-        let directory = try CacheDirectory(path: path, access: .readWrite, fileSystem: fileSystem)
+        let directory = try CacheDirectory(
+            path: path, access: creates ? .readWrite : .existing, fileSystem: fileSystem)
+        if !creates, try !CacheDatabase.checkFiles(directory) { throw directory.hasNoDatabase }
         guard let lock = try lock(directory, waiting, whenHeld) else { return nil }
-        return try readingTwice { () throws(StorageError) in
-            try OpenCache(directory: directory, lock: lock)
-        }
-    }
-
-    /// Opens an existing cache. Unlike `open`, never creates one.
-    package static func openExisting(
-        path: String, waiting: LockWaiting, whenHeld: (LockHolder?) -> Void = { _ in }
-    ) throws(StorageError) -> OpenCache? {
-        let directory = try CacheDirectory(path: path, access: .existing)
-        guard try CacheDatabase.checkFiles(directory) else {
-            throw directory.hasNoDatabase
-        }
-        guard let lock = try lock(directory, waiting, whenHeld) else { return nil }
-        return try readingTwice { () throws(StorageError) in
-            try OpenCache(directory: directory, lock: lock)
-        }
+        return try readingTwice(try OpenCache(directory: directory, lock: lock))
     }
 
     /// Opens a cache as ``open(path:waiting:)`` does, and repairs it after an unclean end.
@@ -110,13 +96,13 @@ package struct OpenCache: Sendable {
         // Everything opened above is closed after an error: SQLite removes logs by name.
         let damage: StorageError
         do {
-            return try readingTwice { () throws(StorageError) in try recovered() }
+            return try readingTwice(try recovered())
         } catch  where error.isDamage {
             damage = error
         }
         do {
             let (name, report) = try CacheDatabase.salvage(directory, at: now)
-            var cache = try readingTwice { () throws(StorageError) in try recovered() }
+            var cache = try readingTwice(try recovered())
             cache.repair.damage = (name, damage.message)
             cache.repair.salvage = report
             return cache
@@ -132,7 +118,7 @@ package struct OpenCache: Sendable {
 
     /// Calls `body` again if its error may come from one failing read, which does not prove damage.
     private static func readingTwice(
-        _ body: () throws(StorageError) -> OpenCache
+        _ body: @autoclosure () throws(StorageError) -> OpenCache
     ) throws(StorageError) -> OpenCache {
         do {
             return try body()

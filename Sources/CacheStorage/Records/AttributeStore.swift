@@ -6,12 +6,6 @@ internal import SQLite
 package struct AttributeStore: Sendable {
     let database: CacheDatabase
 
-    /// The key of the resource that a URL requested or listed last; see
-    /// ``CacheCatalog/key(ofURL:)``.
-    package func key(ofURL url: String) throws(StorageError) -> String? {
-        try database.read("looking up") { try CacheCatalog.key(ofURL: url, in: $0) }
-    }
-
     /// Sets an attribute of a key's resource. Returns false if the cache has no such key.
     ///
     /// - Precondition: it is not one of the program's own.

@@ -99,8 +99,8 @@ package final class PartialStore: Sendable {
             let reading = FileDescriptor.fill(buffer, from: name, in: temporary)
             try remove([key], from: &known)
             // An unreadable one is downloaded again.
-            guard case .whole = reading else { return false }
-            return SHA256Hasher().digest(of: UnsafeRawBufferPointer(buffer)) == entry.digest
+            return reading.whole != nil
+                && SHA256Hasher().digest(of: UnsafeRawBufferPointer(buffer)) == entry.digest
         }
     }
 
@@ -138,7 +138,8 @@ package final class PartialStore: Sendable {
             let rows = try StoredPart.fetchAll(in: database)
             var damaged: Set<String> = []
             for (key, entry) in rows {
-                if let entry, hasWholeFile(key, entry) {
+                let name = PartialStore.fileName(of: key)
+                if let entry, temporary.hasFile(name, size: entry.size.bytes) {
                     known[key] = entry
                 } else {
                     damaged.insert(key)
@@ -164,7 +165,7 @@ package final class PartialStore: Sendable {
             let name = "tmp/\(fileName(of: key))"
             let contents = FileDescriptor.contents(
                 of: name, in: directory.handle, size: entry.size.bytes)
-            guard case .whole(let bytes) = contents else { return true }
+            guard let bytes = contents.whole else { return true }
             return bytes.withUnsafeBytes { hasher.digest(of: $0) } != entry.digest
         }.map(\.key).sorted()
     }
@@ -243,13 +244,6 @@ package final class PartialStore: Sendable {
             unlinkat(temporary.number, new, 0)
             throw error
         }
-    }
-
-    private func hasWholeFile(_ key: String, _ entry: StoredPart) -> Bool {
-        guard let status = temporary.status(of: PartialStore.fileName(of: key)) else {
-            return false
-        }
-        return status.isFile && status.size == entry.size.bytes
     }
 
     private static func fileName(of key: String) -> String {

@@ -134,7 +134,7 @@ package struct RunLog: Sendable {
                 if let unsynced, try rows.time(5) >= unsynced.advanced(by: margin) {
                     var bytes = content.bytes(of: image, hasher: hasher)
                     // One failing read does not prove damage.
-                    if !bytes.areWhole { bytes = content.bytes(of: image, hasher: hasher) }
+                    if bytes.whole == nil { bytes = content.bytes(of: image, hasher: hasher) }
                     switch bytes {
                     case .whole: break
                     case .damaged: torn.append(image)

@@ -49,7 +49,8 @@ extension ImageRemoving {
 
     /// Finds an image by its URL without user information, for images with another text as key.
     package func candidate(url: String) throws(StorageError) -> RemovalCandidate? {
-        try RemovalCandidate.find(url: url, in: database)
+        let key = try database.read("looking up") { try CacheCatalog.key(ofURL: url, in: $0) }
+        return try key.flatMap { key throws(StorageError) in try candidate(key: key) }
     }
 
     /// Removes the selected images and reports the totals after each batch.

@@ -44,16 +44,6 @@ package struct RemovalCandidate: Sendable {
         }
     }
 
-    static func find(
-        url: String, in database: CacheDatabase
-    ) throws(StorageError) -> RemovalCandidate? {
-        let key = try database.read("looking up") { database in
-            try CacheCatalog.key(ofURL: url, in: database)
-        }
-        guard let key else { return nil }
-        return try find(key: key, in: database)
-    }
-
     /// Returns the candidates that still exist, in the order of the identifiers.
     static func find(
         ids: some Sequence<Int64>, in database: CacheDatabase

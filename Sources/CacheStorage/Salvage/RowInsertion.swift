@@ -1,6 +1,6 @@
 internal import SQLite
 
-struct RowInsertion {
+final class RowInsertion {
     enum InsertionOutcome {
         case inserted
         /// There is a row with that key, as new or newer.
@@ -14,19 +14,17 @@ struct RowInsertion {
     private let check: SalvagedTable.RowCheck
     private let target: Connection
     private let insertion: String
-    /// Inserts rows that have no equal; stored, since it is looked up for each row.
-    private let appending: String
+    /// Inserts rows that have no equal.
+    private let appending: Statement
 
     init(_ table: SalvagedTable, into target: Connection) throws {
         self.table = table
         self.target = target
-        let layout = try TableLayout(of: table.name, in: target)
-        let parameters = layout.columns.indices.map { "?\($0 + 1)" }.joined(separator: ", ")
-        self.layout = layout
+        layout = try TableLayout(of: table.name, in: target)
         check = table.makeCheck(layout)
-        let insertion = "INTO \(table.name) (\(layout.list)) VALUES (\(parameters))"
-        self.insertion = insertion
-        appending = "INSERT \(insertion)"
+        let parameters = layout.columns.indices.map { "?\($0 + 1)" }.joined(separator: ", ")
+        insertion = "INTO \(table.name) (\(layout.list)) VALUES (\(parameters))"
+        appending = try target.prepare("INSERT \(insertion)")
     }
 
     /// Inserts a row with the table's columns, in place of an older one; some of its values may be
@@ -50,28 +48,22 @@ struct RowInsertion {
     func append(
         _ row: borrowing Statement, replacing values: [(column: Int32, value: Statement.Value)]
     ) throws {
-        let insertion = try target.prepare(appending)
+        defer { appending.reset() }
         for column in 0..<Int32(layout.columns.count) {
-            try insertion.bindShared(column: column, of: row, at: column + 1)
+            try appending.bind(column: column, of: row, at: column + 1)
         }
-        for (column, value) in values { try insertion.bind(value, at: column + 1) }
-        while try insertion.step() {}
+        for (column, value) in values { try appending.bind(value, at: column + 1) }
+        while try appending.step() {}
     }
 
-    func append(_ values: [Statement.Value]) throws {
-        try target.prepare(appending).execute(values)
-    }
+    func append(_ values: [Statement.Value]) throws { try appending.execute(values) }
 
     private func put(
         _ row: borrowing Statement, _ values: [Int32: Statement.Value], _ conflict: String
     ) throws -> Bool {
         let insertion = try target.prepare("INSERT OR \(conflict) \(insertion)")
         for index in 0..<Int32(layout.columns.count) {
-            if let value = values[index] {
-                try insertion.bind(value, at: index + 1)
-            } else {
-                try insertion.bind(column: index, of: row, at: index + 1)
-            }
+            try bind(index, of: row, values, to: insertion, at: index + 1)
         }
         return try insertion.isAllowed() && target.changes > 0
     }
@@ -89,15 +81,22 @@ struct RowInsertion {
         }
         let rows = try target.prepare("SELECT max(\(age)) FROM \(table.name) WHERE \(condition)")
         for (index, name) in names.enumerated() {
-            let column = layout[name]
-            if let value = values[column] {
-                try rows.bind(value, at: Int32(index + 1))
-            } else {
-                try rows.bind(column: column, of: row, at: Int32(index + 1))
-            }
+            try bind(layout[name], of: row, values, to: rows, at: Int32(index + 1))
         }
         guard try rows.step(), !rows.isNull(0) else { return false }
         return try rows.integer(0) < row.integer(layout[age])
+    }
+
+    /// Binds a parameter to a column of a row, or to the value that replaces it.
+    private func bind(
+        _ column: Int32, of row: borrowing Statement, _ values: [Int32: Statement.Value],
+        to statement: borrowing Statement, at index: Int32
+    ) throws {
+        if let value = values[column] {
+            try statement.bind(value, at: index)
+        } else {
+            try statement.bind(column: column, of: row, at: index)
+        }
     }
 }
 

@@ -96,7 +96,7 @@ package final class RoomBudget: Sendable {
             }
             if let answer {
                 // The next waiting request may be served now, or report a shortage.
-                if number != nil { tellOthers() }
+                if number != nil { change() }
                 return answer
             }
             onShortage()
@@ -116,17 +116,16 @@ package final class RoomBudget: Sendable {
         return state.isExhausted ? .full : nil
     }
 
-    private func tellOthers() {
-        if state.update({ !$0.waiting.isEmpty }) { onShortage() }
-    }
-
-    package func giveBack(_ token: Int) {
+    /// Lets the waiting requests look again, after a change.
+    private func change(_ body: (inout Accounts) -> Void = { _ in }) {
         let isShort = state.update { state in
-            state.giveBack(token)
+            body(&state)
             return !state.waiting.isEmpty
         }
         if isShort { onShortage() }
     }
+
+    package func giveBack(_ token: Int) { change { $0.giveBack(token) } }
 
     /// Refuses all waiting requests, because the run ends.
     package func close() {
@@ -147,12 +146,10 @@ package final class RoomBudget: Sendable {
 
     /// Records the commit of entries; `usage` is that of the current rows.
     func settle(_ tokens: [Int], usage: DiskUsage) {
-        let isShort = state.update { state in
+        change { state in
             for token in tokens { state.giveBack(token) }
             state.committed = usage.blocks
-            return !state.waiting.isEmpty
         }
-        if isShort { onShortage() }
     }
 
     /// Records the usage after evicting by ``evictionLimit``. If the first waiting request still

@@ -35,7 +35,7 @@ enum ArchiveWriter {
             rest = rest.dropFirst(next.count)
             let contents = next.parallelMap(workers: workers, name: "read") { member in
                 switch member.content {
-                case .bytes(let bytes): CacheDirectory.StoredBytes.whole(bytes)
+                case .bytes(let bytes): FileReading.whole(bytes)
                 case .stored(let image): cache.bytes(of: image, hasher: SHA256Hasher())
                 }
             }

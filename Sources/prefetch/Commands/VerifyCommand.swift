@@ -186,8 +186,9 @@ struct VerifyCommand: ParsableCommand {
             StandardError.write("prefetch: cannot store the position for --resume: \(reason)")
         }
         do {
-            let opened = try OpenCache.openExisting(
-                path: try options.cache.path(), waiting: .upTo(VerifyCommand.longestWait))
+            let opened = try OpenCache.open(
+                path: try options.cache.path(), creates: false,
+                waiting: .upTo(VerifyCommand.longestWait))
             guard let opened else { return warn("another process holds the cache") }
             let result = Result { try opened.setVerifiedFolders(totals.place) }
             try opened.synchronize()

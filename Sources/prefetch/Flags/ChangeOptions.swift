@@ -27,9 +27,7 @@ struct ChangeOptions: ParsableArguments {
         try OpenFiles.require(CacheOptions.descriptors)
         let held = HeldCache(path: path, lock: lock, isQuiet: false)
         let opened = try held.open(hint: "--lock wait waits for it") {
-            creates
-                ? try OpenCache.open(path: path, waiting: $0, whenHeld: $1)
-                : try OpenCache.openExisting(path: path, waiting: $0, whenHeld: $1)
+            try OpenCache.open(path: path, creates: creates, waiting: $0, whenHeld: $1)
         }
         let result = Result { try work(opened) }
         // Also after a failure: a killed run's leftovers must be synced before they are moved.

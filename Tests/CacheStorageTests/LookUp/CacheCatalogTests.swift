@@ -36,7 +36,7 @@ struct CacheCatalogTests {
 
     @Test func openExistingCreatesNothing() throws {
         #expect(throws: StorageError.self) {
-            try OpenCache.openExisting(path: path, waiting: .none)
+            try OpenCache.open(path: path, creates: false, waiting: .none)
         }
         #expect(!FileManager.default.fileExists(atPath: path))
     }
@@ -49,14 +49,14 @@ struct CacheCatalogTests {
             try FileManager.default.removeItem(atPath: "\(path)/\(name)")
         }
         #expect(throws: StorageError.self) {
-            try OpenCache.openExisting(path: path, waiting: .none)
+            try OpenCache.open(path: path, creates: false, waiting: .none)
         }
         #expect(try FileManager.default.contentsOfDirectory(atPath: path) == names)
     }
 
     @Test func openExistingTakesTheLock() throws {
         let first = try opened()
-        #expect(try OpenCache.openExisting(path: path, waiting: .none) == nil)
+        #expect(try OpenCache.open(path: path, creates: false, waiting: .none) == nil)
         withExtendedLifetime(first) {}
     }
 

@@ -218,7 +218,7 @@ struct RecoveryTests {
         let samples = try leaveRun(bootID: "before", syncsFiles: true, ends: true)
         try Data(text.utf8).write(to: URL(filePath: database))
         #expect {
-            try OpenCache.openExisting(path: path, waiting: .none)
+            try OpenCache.open(path: path, creates: false, waiting: .none)
         } throws: {
             ($0 as? StorageError)?.isDamage == true
         }

@@ -95,7 +95,7 @@ struct SchemaTests {
             }
             switch self {
             case .change: _ = try OpenCache.open(path: path, waiting: .none)
-            case .existing: _ = try OpenCache.openExisting(path: path, waiting: .none)
+            case .existing: _ = try OpenCache.open(path: path, creates: false, waiting: .none)
             case .run:
                 _ = try OpenCache.openForRun(
                     path: path, waiting: .none, at: Timestamp(milliseconds: 1))

@@ -100,7 +100,7 @@ extension AttrCommand {
             try options.change { cache in
                 let isSet = try image.find(
                     { try cache.attributes.set(attribute, key: $0) ? true : nil },
-                    keyOfURL: cache.attributes.key(ofURL:))
+                    keyOfURL: CacheCatalog(cache).key(ofURL:))
                 if isSet == nil { throw image.isNotInTheCache }
             }
         }
@@ -188,7 +188,7 @@ extension AttrCommand {
                 for name in names {
                     let wasThere = try image.find(
                         { try cache.attributes.remove(name, key: $0) },
-                        keyOfURL: cache.attributes.key(ofURL:))
+                        keyOfURL: CacheCatalog(cache).key(ofURL:))
                     guard let wasThere else { throw image.isNotInTheCache }
                     if !wasThere { missing.append(name) }
                 }
