@@ -1,6 +1,7 @@
 internal import CArchive
 import Glibc
 package import PrefetchModel
+import Reporting
 
 /// The samples of a shard: an image and its JSON object with the same name before the first dot.
 package struct ArchivedSamples: ~Copyable {
@@ -88,7 +89,8 @@ package struct ArchivedSamples: ~Copyable {
             guard let image = members.first(where: \.isImage) else { continue }
             let metadata = members.first(where: \.isMetadata)
             return Sample(
-                name: image.name, url: metadata.flatMap { ListColumns(checking: $0.bytes)?["url"] },
+                name: image.name,
+                url: metadata.flatMap { JSONMember.members(of: $0.bytes)?.text(of: "url") },
                 image: image.bytes)
         }
         if let problem { throw problem }

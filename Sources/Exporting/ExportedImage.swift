@@ -1,5 +1,6 @@
 package import CacheStorage
 package import PrefetchModel
+import Reporting
 
 /// A stored variant of an image, under the URL that a list gives it.
 package struct ExportedImage: Sendable {
@@ -42,10 +43,23 @@ package struct ExportedImage: Sendable {
 
     /// The text of an attribute or column; nil without it.
     package func detail(_ name: String) -> String? {
-        attribute(name) ?? ListColumns(columns)[name]
+        attribute(name) ?? listColumns.text(of: name)
     }
 
     func attribute(_ name: String) -> String? {
         attributes.first { $0.name == name }.map { String(decoding: $0.value, as: UTF8.self) }
     }
+
+    /// ``columns`` by their names.
+    var listColumns: [JSONMember] {
+        guard let members = columns.map(JSONMember.members) ?? [] else {
+            preconditionFailure("the columns are no JSON object")
+        }
+        return members
+    }
+}
+
+extension [JSONMember] {
+    /// The text of a member; nil without it, and for null.
+    func text(of name: String) -> String? { first { $0.name == name && !$0.isNull }?.text }
 }

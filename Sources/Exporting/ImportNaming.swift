@@ -29,8 +29,7 @@ package enum ImportLayout: String, CaseIterable, Sendable {
             let name = URLParts(normalized).path.split(separator: "/").last.map(String.init) ?? ""
             return ["", ".", ".."].contains(name) ? [] : [name]
         case .sdwebimage:
-            let key = LoaderKey(style: .beforeExtension, identifiers: [:])
-            return [DigestName(digest: .md5, key: key, keepsExtension: true).path(ofKey: url)]
+            return [LoaderLayout.sdwebimage([:]).path(ofKey: url)]
         case .mirror:
             guard let path = try? MirrorName(rules: rules).path(of: normalized) else { return [] }
             return [path, ExportPlan.besideFolder(path, rules)]

@@ -23,6 +23,7 @@ struct DiskLruCacheLayout: LayoutMaking {
     }
 
     let owner: Owner
+    var hasSharedFiles: Bool { true }
 
     func path(of image: ExportedImage) -> String {
         NameDigest.sha256.hexadecimal(of: image.url) + (owner == .coil ? ".1" : ".0")

@@ -20,9 +20,6 @@ package enum ExportLayout: String, CaseIterable, Sendable {
     /// shared with the cache's files.
     package var setsTimes: Bool { takesIdentifiers && self != .nuke }
 
-    /// Whether some files are about several images.
-    var hasSharedFiles: Bool { !takesIdentifiers && self != .mirror && self != .pattern }
-
     /// Whether an image may have several variants, with different names.
     package var takesVariants: Bool {
         takesIdentifiers || self == .pattern || self == .imagefolder

@@ -25,6 +25,8 @@ package struct ExportPlan: Sendable {
         maker = rules.makeLayout(pathRules, at: now)
     }
 
+    var hasSharedFiles: Bool { maker.hasSharedFiles }
+
     /// The path of an image's file.
     ///
     /// - Throws: ``NamingProblem`` for an image without a path in the layout.
@@ -129,6 +131,8 @@ package struct ExportPlan: Sendable {
 protocol LayoutMaking: Sendable {
     /// The names of its own files beside the images, which no image may have.
     var indexes: [String] { get }
+    /// Whether some files are about several images.
+    var hasSharedFiles: Bool { get }
 
     /// The path of an image's file.
     ///
@@ -142,6 +146,7 @@ protocol LayoutMaking: Sendable {
 
 extension LayoutMaking {
     var indexes: [String] { [] }
+    var hasSharedFiles: Bool { false }
 
     /// The files of the images, with the times of their downloads.
     func files(of rows: [ExportPlan.Row], missing: [Int]) -> [PlannedFile] {
@@ -166,27 +171,20 @@ extension LayoutMaking {
 
 extension ExportRules {
     fileprivate func makeLayout(_ paths: PathRules, at now: Timestamp) -> any LayoutMaking {
-        func digest(_ style: LoaderKey.Style) -> LoaderKey {
-            LoaderKey(style: style, identifiers: identifiers)
+        func loader(
+            _ digest: NameDigest, _ style: LoaderLayout.KeyStyle, _ time: LoaderLayout.Time
+        ) -> LoaderLayout {
+            LoaderLayout(digest: digest, style: style, time: time, identifiers: identifiers)
         }
         switch layout {
-        case .mirror: return MirrorLayout(name: MirrorName(rules: paths))
+        case .mirror: return MirrorName(rules: paths)
         case .pattern:
             guard let pattern else { preconditionFailure("the layout has no pattern") }
             return PatternLayout(pattern: pattern, rules: paths)
-        case .sdwebimage:
-            return LoaderLayout(
-                name: DigestName(digest: .md5, key: digest(.beforeExtension), keepsExtension: true),
-                time: .present)
-        case .kingfisher7:
-            return LoaderLayout(
-                name: DigestName(digest: .md5, key: digest(.afterAtSign)), time: .expiry)
-        case .kingfisher8:
-            return LoaderLayout(
-                name: DigestName(digest: .sha256, key: digest(.afterAtSign)), time: .expiry)
-        case .nuke:
-            return LoaderLayout(
-                name: DigestName(digest: .sha1, key: digest(.appended)), time: .download)
+        case .sdwebimage: return LoaderLayout.sdwebimage(identifiers)
+        case .kingfisher7: return loader(.md5, .afterAtSign, .expiry)
+        case .kingfisher8: return loader(.sha256, .afterAtSign, .expiry)
+        case .nuke: return loader(.sha1, .appended, .download)
         case .coil3: return DiskLruCacheLayout(owner: .coil)
         case .glide: return DiskLruCacheLayout(owner: .glide)
         case .flutter: return FlutterLayout(now: now)
@@ -198,46 +196,12 @@ extension ExportRules {
     }
 }
 
-private struct MirrorLayout: LayoutMaking {
-    let name: MirrorName
-
-    func path(of image: ExportedImage) throws(NamingProblem) -> String {
-        try name.servedPath(of: image.normalizedURL)
-    }
-}
-
 private struct PatternLayout: LayoutMaking {
     let pattern: NamePattern
     let rules: PathRules
 
     func path(of image: ExportedImage) throws(NamingProblem) -> String {
         try pattern.path(of: image, by: rules)
-    }
-}
-
-/// The disk cache of SDWebImage (`SDDiskCache`), Kingfisher (`DiskStorage`) or Nuke (`DataCache`).
-private struct LoaderLayout: LayoutMaking {
-    enum Time {
-        /// SDWebImage removes files that were neither read nor changed for a week.
-        case present
-        /// Kingfisher takes the modification time for the expiry.
-        case expiry
-        case download
-    }
-
-    let name: DigestName
-    let time: Time
-
-    func path(of image: ExportedImage) -> String { name.path(of: image) }
-
-    func files(of rows: [ExportPlan.Row], missing: [Int]) -> [PlannedFile] {
-        imageFiles(of: rows) { image in
-            switch time {
-            case .present: .present
-            case .expiry: .fixed(min(image.expiresAt, .farFuture))
-            case .download: .fixed(image.fetchedAt)
-            }
-        }
     }
 }
 

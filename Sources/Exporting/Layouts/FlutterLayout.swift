@@ -17,6 +17,7 @@ import SQLite
 /// `cache_object_provider.dart`.
 struct FlutterLayout: LayoutMaking {
     let now: Timestamp
+    var hasSharedFiles: Bool { true }
 
     private static let name = "libCachedImageData"
 

@@ -16,6 +16,7 @@ struct ImageFolderLayout: LayoutMaking {
 
     private var index: String { "metadata.\(metadata.rawValue)" }
     var indexes: [String] { [index] }
+    var hasSharedFiles: Bool { true }
 
     func path(of image: ExportedImage) throws(NamingProblem) -> String {
         let label = image.detail(label)
@@ -58,7 +59,7 @@ struct ImageFolderLayout: LayoutMaking {
             string("url", row.image.url), number("width", row.image.stored.knownWidth),
             number("height", row.image.stored.knownHeight),
         ]
-        for column in ListColumns(row.image.columns).columns {
+        for column in row.image.listColumns {
             cells.append((column.name, column.isNull ? "" : column.text, column.json))
         }
         cells += row.image.attributes.map {

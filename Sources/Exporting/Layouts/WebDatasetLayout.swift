@@ -18,6 +18,7 @@ import Reporting
 struct WebDatasetLayout: LayoutMaking {
     let size: Int
     let caption: String
+    var hasSharedFiles: Bool { true }
 
     private var digits: Int { max(4, String(size - 1).count) }
 
@@ -35,7 +36,7 @@ struct WebDatasetLayout: LayoutMaking {
     }
 
     func files(of rows: [ExportPlan.Row], missing: [Int]) -> [PlannedFile] {
-        let captions = rows.map { caption(of: $0.image) }
+        let captions = rows.map { $0.image.detail(caption) }
         let hasCaptions = captions.contains { $0 != nil }
         let lost = Dictionary(grouping: missing, by: shard).mapValues(\.count)
         var shards: [Int: (members: [ArchiveMember], count: Int)] = [:]
@@ -69,10 +70,6 @@ struct WebDatasetLayout: LayoutMaking {
         }
     }
 
-    private func caption(of image: ExportedImage) -> String? {
-        image.detail(caption)
-    }
-
     private func metadata(_ image: ExportedImage, _ key: String, _ caption: String?) -> [UInt8] {
         var object = JSONObject()
         object.add("url", image.url)
@@ -89,7 +86,7 @@ struct WebDatasetLayout: LayoutMaking {
             "url", "caption", "key", "status", "error_message", "width", "height",
             "original_width", "original_height", "sha256", self.caption,
         ]
-        for column in ListColumns(image.columns).columns where names.insert(column.name).inserted {
+        for column in image.listColumns where names.insert(column.name).inserted {
             object.add(column.name, RawJSON(column.json))
         }
         for attribute in image.attributes where names.insert(attribute.name).inserted {

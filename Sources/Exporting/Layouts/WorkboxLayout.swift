@@ -7,9 +7,10 @@ struct WorkboxLayout: LayoutMaking {
     let name: MirrorName
     private static let index = "precache-manifest.json"
     var indexes: [String] { [WorkboxLayout.index] }
+    var hasSharedFiles: Bool { true }
 
     func path(of image: ExportedImage) throws(NamingProblem) -> String {
-        try name.servedPath(of: image.normalizedURL)
+        try name.path(of: image)
     }
 
     func files(of rows: [ExportPlan.Row], missing: [Int]) -> [PlannedFile] {

@@ -2,14 +2,14 @@ import PrefetchModel
 
 /// Names files as `wget -x` does: `host/path/file?query`, percent-encodings decoded. A path that
 /// ends with a slash is that of `index.html`.
-struct MirrorName: Sendable {
+struct MirrorName: LayoutMaking {
     let rules: PathRules
 
-    /// The path of a file for a web server; takes a normalised URL.
+    /// The path for a web server.
     ///
     /// - Throws: ``NamingProblem`` also for a name that the server could obey or run.
-    func servedPath(of url: String) throws(NamingProblem) -> String {
-        let path = try path(of: url)
+    func path(of image: ExportedImage) throws(NamingProblem) -> String {
+        let path = try path(of: image.normalizedURL)
         try ServedName.check(path)
         return path
     }

@@ -190,7 +190,7 @@ package struct NamePattern: Sendable {
         case .attribute(let name):
             return try present(image.attribute(name), "attribute '\(name)'")
         case .column(let name):
-            return try present(ListColumns(image.columns)[name], "column '\(name)'")
+            return try present(image.listColumns.text(of: name), "column '\(name)'")
         }
     }
 }

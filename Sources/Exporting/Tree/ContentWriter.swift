@@ -3,7 +3,7 @@ import Glibc
 import Hashing
 import PrefetchModel
 
-struct ContentWriter {
+struct ContentWriter: Sendable {
     enum WriteResult {
         /// The file's status, whether it shares the cache's blocks, and the members that an archive
         /// lacks because the cache's files are damaged.

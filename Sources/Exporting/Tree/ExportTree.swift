@@ -1,3 +1,4 @@
+internal import CArchive
 internal import CLinux
 package import CacheStorage
 import Glibc
@@ -40,6 +41,14 @@ package final class ExportTree {
         package fileprivate(set) var removed = 0
     }
 
+    package enum Problem: Sendable {
+        /// A content file of the cache is missing or damaged.
+        case damaged
+        /// A file that no export wrote has its path.
+        case foreign
+    }
+
+    private let plan: ExportPlan
     private let options: Options
     private let now: Timestamp
     private let old: ExportFolder
@@ -54,16 +63,17 @@ package final class ExportTree {
     package private(set) var foreign: [String] = []
     package private(set) var changes = Changes()
 
-    /// Opens or creates the folders; `path` need not exist. Only one process at a time can hold a
-    /// folder.
+    /// Opens or creates the folders for a plan after ``ExportPlan/settle()``; `path` need not exist.
+    /// Only one process at a time can hold a folder.
     ///
     /// - Throws: ``UserError`` for a folder that cannot be written, that another export holds, or
     ///   it would replace and that has files of others.
     package init(
-        _ path: String, layout: ExportLayout, _ options: Options, from cache: CacheDirectory,
+        _ path: String, for plan: ExportPlan, _ options: Options, from cache: CacheDirectory,
         at now: Timestamp
     ) throws(UserError) {
         var options = options
+        self.plan = plan
         self.now = now
         old = try ExportFolder(path)
         try old.lock()
@@ -71,7 +81,7 @@ package final class ExportTree {
             throw UserError.foreign(path, foreign)
         }
         if let gap = options.gap, let state = old.state {
-            guard !layout.hasSharedFiles, state.layout == layout.rawValue else {
+            guard !plan.hasSharedFiles, state.layout == plan.layout.rawValue else {
                 throw UserError(
                     .failed, path, "unchanged: \(redacted(gap.description))", hint: ListGap.hint)
             }
@@ -85,7 +95,7 @@ package final class ExportTree {
                 ".\(old.name).prefetch-new", in: old.parent, mode: options.mode)
         }
         self.cache = cache
-        state = ExportState(layout: layout)
+        state = ExportState(layout: plan.layout)
     }
 
     deinit {
@@ -95,11 +105,11 @@ package final class ExportTree {
 
     // MARK: Files
 
-    private enum Result: Sendable {
+    private enum FileResult: Sendable {
         /// An archive lacks the `missing` members.
         case written(ExportState.Entry, isShared: Bool, missing: [String])
         case kept(ExportState.Entry)
-        case lost(Exporter.Problem)
+        case lost(Problem)
     }
 
     private static let chunkSize = 256
@@ -120,32 +130,40 @@ package final class ExportTree {
         }
     }
 
-    /// Writes files, ordered by their paths, into the stage, unless the folder has them already.
+    /// Writes the files of the plan into the stage, unless the folder has them already;
+    /// ``finish()`` puts them in place.
     ///
-    /// The functions are called on any of the threads: `isCancelled` before each file, `progress`
-    /// with the number of files that are done.
+    /// The functions are called on any of the threads: `isCancelled` before each file.
     ///
-    /// - Returns: the files that cannot be written.
-    func add(
-        _ files: [PlannedFile], workers: Int, isCancelled: @escaping @Sendable () -> Bool,
-        progress: @escaping @Sendable (Int) -> Void
-    ) throws(UserError) -> [(path: String, problem: Exporter.Problem)] {
-        let chunks = ExportTree.chunks(of: files, workers: workers)
+    /// - Returns: the files that were not written.
+    /// - Throws: ``UserError``; the folder is as it was then.
+    package func write(
+        workers: Int, isCancelled: @escaping @Sendable () -> Bool,
+        progress: @escaping @Sendable (_ done: Int, _ all: Int) -> Void
+    ) throws(UserError) -> [(path: String, problem: Problem)] {
+        let files = plan.files()
         let archives = files.count { if case .archive = $0.content { true } else { false } }
-        let step = Step(
-            options: options, now: now, old: old, stage: stage.folder, cache: cache,
+        if archives > 0, let reason = carchive_load() {
+            throw UserError(
+                .failed, "libarchive", "cannot be loaded: \(String(cString: reason))",
+                hint: "install libarchive (Debian's package is libarchive13)")
+        }
+        let chunks = ExportTree.chunks(of: files, workers: workers)
+        let writer = ContentWriter(
+            cache: cache, links: options.links, mode: options.mode,
             workers: max(1, workers / max(1, min(archives, workers))), isCancelled: isCancelled)
+        let step = Step(options: options, now: now, old: old, stage: stage.folder, writer: writer)
         let done = Monitor(0)
         let results = chunks.parallelMap(workers: workers, name: "export") { chunk in
             let result = step.write(chunk)
-            progress(
-                done.withLock {
-                    $0 += chunk.count
-                    return $0
-                })
+            let count = done.withLock {
+                $0 += chunk.count
+                return $0
+            }
+            progress(count, files.count)
             return result
         }
-        var problems: [(path: String, problem: Exporter.Problem)] = []
+        var problems: [(path: String, problem: Problem)] = []
         state.reserveCapacity(files.count)
         let inOrder = zip(chunks, results).sorted { $0.0.startIndex < $1.0.startIndex }
         for (chunk, result) in inOrder {
@@ -173,23 +191,17 @@ package final class ExportTree {
         let now: Timestamp
         let old: ExportFolder
         let stage: Folder
-        let cache: CacheDirectory
-        let workers: Int
-        let isCancelled: @Sendable () -> Bool
+        let writer: ContentWriter
 
-        func write(
-            _ files: ArraySlice<PlannedFile>
-        ) -> Swift.Result<[ExportTree.Result], UserError> {
-            Swift.Result { () throws(UserError) in
+        func write(_ files: ArraySlice<PlannedFile>) -> Result<[FileResult], UserError> {
+            Result { () throws(UserError) in
                 var cursor = FolderCursor(stage, mode: options.mode)
                 var present = FolderCursor(old.folder ?? stage, mode: nil)
-                var writer = ContentWriter(
-                    cache: cache, links: options.links, mode: options.mode, workers: workers,
-                    isCancelled: isCancelled)
-                var results: [ExportTree.Result] = []
+                var writer = writer
+                var results: [FileResult] = []
                 results.reserveCapacity(files.count)
                 for file in files {
-                    if isCancelled() { throw .cancelled }
+                    if writer.isCancelled() { throw .cancelled }
                     results.append(try write(file, &cursor, &present, &writer))
                 }
                 return results
@@ -199,7 +211,7 @@ package final class ExportTree {
         private func write(
             _ file: PlannedFile, _ cursor: inout FolderCursor, _ present: inout FolderCursor,
             _ writer: inout ContentWriter
-        ) throws(UserError) -> ExportTree.Result {
+        ) throws(UserError) -> FileResult {
             let known = old.state?[file.path]
             if old.folder != nil, known != nil || options.updates {
                 let status = try present.status(of: file.path)

@@ -87,7 +87,7 @@ struct ExportCollection {
     }
 
     /// Notes a file, or the entry of one, that is not written.
-    mutating func report(_ path: String, _ problem: Exporter.Problem) {
+    mutating func report(_ path: String, _ problem: ExportTree.Problem) {
         switch problem {
         case .damaged:
             report("\(path): not exported: its content file is missing or damaged", as: .damaged)

@@ -170,11 +170,11 @@ struct ExportCommand: InvokedCommand {
         defer { line.withLock { $0.clear() } }
         do {
             let tree = try ExportTree(
-                folder, layout: plan.layout, self.tree.settings(collection.gap),
-                from: catalog.directory, at: now)
+                folder, for: plan, self.tree.settings(collection.gap), from: catalog.directory,
+                at: now)
             signals.hand { number in signal.withLock { $0 = number } }
-            let problems = try Exporter.write(
-                plan, to: tree, workers: AvailableProcessors.count,
+            let problems = try tree.write(
+                workers: AvailableProcessors.count,
                 isCancelled: { signal.withLock { $0 != nil } },
                 progress: { done, all in
                     line.withLock { $0.show("prefetch: exporting: \(done)/\(all)") }

@@ -1,12 +1,13 @@
 internal import Hashing
 import PrefetchModel
 
-/// The key by which an app-side loader stores a variant.
+/// The disk cache of a loader that names a file by the digest of its key: SDWebImage
+/// (`SDDiskCache`), Kingfisher (`DiskStorage`) or Nuke (`DataCache`).
 ///
 /// The key of the image as fetched is the URL as the app writes it. A loader that transforms images
 /// adds the transformer's identifier.
-struct LoaderKey: Sendable {
-    enum Style: Sendable {
+struct LoaderLayout: LayoutMaking {
+    enum KeyStyle: Sendable {
         /// SDWebImage's `SDTransformedKeyForKey`: before the path's extension, after a hyphen.
         case beforeExtension
         /// Kingfisher's `computedKey(with:)`: after an at sign.
@@ -15,13 +16,51 @@ struct LoaderKey: Sendable {
         case appended
     }
 
-    let style: Style
+    enum Time: Sendable {
+        /// SDWebImage removes files that were neither read nor changed for a week.
+        case present
+        /// Kingfisher takes the modification time for the expiry.
+        case expiry
+        case download
+    }
+
+    let digest: NameDigest
+    let style: KeyStyle
+    let time: Time
+    var keepsExtension = false
+    /// By the names of variants.
     let identifiers: [String: String]
 
-    func key(of image: ExportedImage) -> String {
+    static func sdwebimage(_ identifiers: [String: String]) -> LoaderLayout {
+        LoaderLayout(
+            digest: .md5, style: .beforeExtension, time: .present, keepsExtension: true,
+            identifiers: identifiers)
+    }
+
+    func files(of rows: [ExportPlan.Row], missing: [Int]) -> [PlannedFile] {
+        imageFiles(of: rows) { image in
+            switch time {
+            case .present: .present
+            case .expiry: .fixed(min(image.expiresAt, .farFuture))
+            case .download: .fixed(image.fetchedAt)
+            }
+        }
+    }
+
+    func path(of image: ExportedImage) -> String { path(ofKey: key(of: image)) }
+
+    func path(ofKey key: String) -> String {
+        let name = digest.hexadecimal(of: key)
+        guard keepsExtension, let ending = LoaderLayout.pathExtension(ofKey: key) else {
+            return name
+        }
+        return "\(name).\(ending)"
+    }
+
+    private func key(of image: ExportedImage) -> String {
         guard let identifier = identifiers[image.variant] else { return image.url }
         switch style {
-        case .beforeExtension: return LoaderKey.transformed(image.url, identifier)
+        case .beforeExtension: return LoaderLayout.transformed(image.url, identifier)
         case .afterAtSign: return "\(image.url)@\(identifier)"
         case .appended: return image.url + identifier
         }
@@ -36,20 +75,6 @@ struct LoaderKey: Sendable {
         let changed = path[..<start] + stem + Array("-\(identifier).".utf8) + ending
         return String(url[..<parts.path.startIndex]) + URLParts.encoded(path: Array(changed))
             + url[parts.path.endIndex...]
-    }
-}
-
-struct DigestName: Sendable {
-    let digest: NameDigest
-    let key: LoaderKey
-    var keepsExtension = false
-
-    func path(of image: ExportedImage) -> String { path(ofKey: key.key(of: image)) }
-
-    func path(ofKey key: String) -> String {
-        let name = digest.hexadecimal(of: key)
-        guard keepsExtension, let ending = DigestName.pathExtension(ofKey: key) else { return name }
-        return "\(name).\(ending)"
     }
 
     /// SDWebImage's limit, `SD_MAX_FILE_EXTENSION_LENGTH` in `SDDiskCache.m`: `NAME_MAX` less an
