@@ -8,13 +8,13 @@ import random
 import shutil
 import signal
 import statistics
-import tempfile
 import time
 from pathlib import Path
 
-from scenarios import PAGE, Templates, scenarios, writers
+from scenarios import scenarios, templates, writers
 from shared import (
-    TIME_LIMIT, WORKERS, Findings, Server, Workplace, run_all, fail, judge, print_statuses, taken)
+    PAGE, TIME_LIMIT, WORKERS, Findings, Workplace, run_all, fail, judge, print_statuses,
+    served_folder, taken)
 
 # Pictures on the server: enough for the largest cache, and some for `put`.
 PICTURES = 330
@@ -61,38 +61,36 @@ def kills(options):
     findings = Findings()
     findings.done = collections.defaultdict(collections.Counter)
     left = list(reversed(range(options.kills)))
-    with tempfile.TemporaryDirectory(prefix="prefetch-torture.", dir=folder_of(options)) as folder:
-        folder = Path(folder)
-        with Server(folder / "images", PICTURES, ("png",)) as server:
-            chosen = scenarios(server)
-            unknown = set(options.command_name or ()) - set(chosen)
-            if unknown:
-                fail(f"{', '.join(sorted(unknown))}: no such command; they are {', '.join(chosen)}")
-            names = [name for name, scenario in chosen.items() for _ in range(scenario.weight)
-                     if not options.command_name or name in options.command_name]
+    with served_folder(PICTURES, ("png",), folder_of(options)) as (folder, server):
+        chosen = scenarios(server)
+        unknown = set(options.command_name or ()) - set(chosen)
+        if unknown:
+            fail(f"{', '.join(sorted(unknown))}: no such command; they are {', '.join(chosen)}")
+        names = [name for name, scenario in chosen.items() for _ in range(scenario.weight)
+                 if not options.command_name or name in options.command_name]
 
-            def work(worker):
-                # Each worker has its own, because commands change them.
-                mine = scenarios(server)
-                templates = Templates(folder / f"templates-{worker}", server)
-                durations = Durations()
-                startup = median_of(3, lambda: Workplace(folder).run(["--version"]))
-                for number in taken(left):
-                    chance = random.Random(f"{options.seed} {number}")
-                    scenario = mine[names[number % len(names)]]
-                    sizes = scenario.sizes[:1] if options.small else scenario.sizes
-                    template = templates.of(chance.choice(sizes), chance.random() < 0.3)
-                    key = scenario.name, template
-                    place = folder / f"worker-{worker}"
-                    while durations.is_due(key):
-                        seconds, _ = suffer(scenario, template, place, chance, None, findings, number, options)
-                        durations.note(key, seconds)
-                    _, was_alive = suffer(
-                        scenario, template, place, chance, durations.moment(key, startup, chance), findings,
-                        number, options)
-                    durations.note_kill(key, was_alive)
+        def work(worker):
+            # Each worker has its own, because commands change them.
+            mine = scenarios(server)
+            template_of = templates(folder / f"templates-{worker}", server)
+            durations = Durations()
+            startup = median_of(3, lambda: Workplace(folder).run(["--version"]))
+            for number in taken(left):
+                chance = random.Random(f"{options.seed} {number}")
+                scenario = mine[names[number % len(names)]]
+                sizes = scenario.sizes[:1] if options.small else scenario.sizes
+                template = template_of(chance.choice(sizes), chance.random() < 0.3)
+                key = scenario.name, template
+                place = folder / f"worker-{worker}"
+                while durations.is_due(key):
+                    seconds, _ = suffer(scenario, template, place, chance, None, findings, number, options)
+                    durations.note(key, seconds)
+                _, was_alive = suffer(
+                    scenario, template, place, chance, durations.moment(key, startup, chance), findings,
+                    number, options)
+                durations.note_kill(key, was_alive)
 
-            run_all(work, options.workers or WORKERS)
+        run_all(work, options.workers or WORKERS)
     print_table(findings)
     return findings
 
@@ -224,42 +222,40 @@ def mixed(options):
     findings = Findings()
     findings.done = collections.defaultdict(collections.Counter)
     killed = collections.Counter()
-    with tempfile.TemporaryDirectory(prefix="prefetch-torture.", dir=folder_of(options)) as folder:
-        folder = Path(folder)
-        with Server(folder / "images", PICTURES, ("png",)) as server:
-            template = Templates(folder / "templates", server).of(60, False)
-            shared = template.copy(template.whole, folder / "shared")
-            deadline = time.monotonic() + options.seconds
+    with served_folder(PICTURES, ("png",), folder_of(options)) as (folder, server):
+        template = templates(folder / "templates", server)(60, False)
+        shared = template.copy(template.whole, folder / "shared")
+        deadline = time.monotonic() + options.seconds
 
-            def work(worker):
-                chance = random.Random(f"{options.seed} {worker}")
-                place = folder / f"worker-{worker}"
-                template.copy(template.empty, place)
-                workplace = Workplace(place)
-                workplace.cache = shared.cache
-                while time.monotonic() < deadline:
-                    arguments, statuses = chance.choice(mixture(template, server, chance))
-                    name = " ".join(word for word in arguments if "/" not in word)
-                    if chance.random() < 1 / 3:
-                        status = kill_after(chance.uniform(0, 0.3), workplace, arguments)
-                        with findings.lock:
-                            killed["all"] += status == -signal.SIGKILL
-                        statuses = statuses | {-signal.SIGKILL, AT_THE_LAST_MOMENT}
-                    else:
-                        status = finish(workplace, arguments)
-                    findings.count(name, status)
-                    said = (place / "victim.err").read_text(errors="replace").strip()[-400:]
-                    if status not in statuses:
-                        findings.problem(f"{name}: status {status}: {said}")
-                    if status in (0, 1):
-                        for wrong in said_wrongly(workplace, arguments):
-                            findings.problem(f"{name}: {wrong}")
+        def work(worker):
+            chance = random.Random(f"{options.seed} {worker}")
+            place = folder / f"worker-{worker}"
+            template.copy(template.empty, place)
+            workplace = Workplace(place)
+            workplace.cache = shared.cache
+            while time.monotonic() < deadline:
+                arguments, statuses = chance.choice(mixture(template, server, chance))
+                name = " ".join(word for word in arguments if "/" not in word)
+                if chance.random() < 1 / 3:
+                    status = kill_after(chance.uniform(0, 0.3), workplace, arguments)
+                    with findings.lock:
+                        killed["all"] += status == -signal.SIGKILL
+                    statuses = statuses | {-signal.SIGKILL, AT_THE_LAST_MOMENT}
+                else:
+                    status = finish(workplace, arguments)
+                findings.count(name, status)
+                said = (place / "victim.err").read_text(errors="replace").strip()[-400:]
+                if status not in statuses:
+                    findings.problem(f"{name}: status {status}: {said}")
+                if status in (0, 1):
+                    for wrong in said_wrongly(workplace, arguments):
+                        findings.problem(f"{name}: {wrong}")
 
-            run_all(work, 8)
-            for text in problems_after(shared, template, server):
-                findings.problem(text)
-            if findings.problems and options.keep:
-                shutil.copytree(shared.folder, Path(options.keep) / "mixed", dirs_exist_ok=True)
+        run_all(work, 8)
+        for text in problems_after(shared, template, server):
+            findings.problem(text)
+        if findings.problems and options.keep:
+            shutil.copytree(shared.folder, Path(options.keep) / "mixed", dirs_exist_ok=True)
     print_statuses(findings)
     print(f"torture: {killed['all']} of them were killed while working")
     return findings
@@ -271,8 +267,7 @@ def problems_after(shared, template, server, more=0):
     # No command removes these.
     lost = [url for url in template.near if outcomes.get(url, {}).get("outcome") not in KEPT]
     wrong += [f"lost: {lost[:5]}"] * bool(lost)
-    finding = judge(shared, range(len(template.urls), len(template.urls) + more + 1))
-    wrong += [f"the judge: {finding}"] * bool(finding)
+    wrong += judge(shared, range(len(template.urls), len(template.urls) + more + 1))
     status, error = shared.run(["verify"])
     return wrong + [f"verify: status {status}: {error.strip()[-400:]}"] * (status != 0)
 
@@ -281,37 +276,35 @@ def pairs(options):
     """Runs each two commands at once, with a reader, over one cache and one folder."""
     findings = Findings()
     chance = random.Random(options.seed)
-    with tempfile.TemporaryDirectory(prefix="prefetch-torture.", dir=folder_of(options)) as folder:
-        folder = Path(folder)
-        with Server(folder / "images", PICTURES, ("png",)) as server:
-            template = Templates(folder / "templates", server).of(20, False)
-            start = template.copy(template.whole, folder / "start")
-            commands = [(writer.arrange(start, template), writer.statuses | {0, 1, 75})
-                        for writer in writers(server) if writer.starts_with != "empty"]
-            commands += [(command, statuses | {75}) for command, statuses in mixture(template, server, chance)
-                         if command[0] not in ("get", "list", "stats")]
-            queue = list(itertools.combinations_with_replacement(commands, 2))
-            chance.shuffle(queue)
-            queue = queue[:options.sample]
+    with served_folder(PICTURES, ("png",), folder_of(options)) as (folder, server):
+        template = templates(folder / "templates", server)(20, False)
+        start = template.copy(template.whole, folder / "start")
+        commands = [(writer.arrange(start, template), writer.statuses | {0, 1, 75})
+                    for writer in writers(server) if writer.starts_with != "empty"]
+        commands += [(command, statuses | {75}) for command, statuses in mixture(template, server, chance)
+                     if command[0] not in ("get", "list", "stats")]
+        queue = list(itertools.combinations_with_replacement(commands, 2))
+        chance.shuffle(queue)
+        queue = queue[:options.sample]
 
-            def work(worker):
-                for pair in taken(queue):
-                    place = template.copy(start.folder, folder / f"worker-{worker}")
-                    processes = [place.start(command, f"victim-{number}") for number, (command, _) in enumerate(pair)]
-                    wrong = []
-                    while any(process.poll() is None for process in processes):
-                        status, error = place.run(["get", "--stale", chance.choice(template.near)])
-                        wrong += [f"get: status {status}: {error.strip()}"] * (status != 0)
-                    for number, ((command, statuses), process) in enumerate(zip(pair, processes)):
-                        name = f"{command[0]} {command[1]}"[:24]
-                        findings.count(name, process.returncode)
-                        if process.returncode not in statuses:
-                            said = (place.folder / f"victim-{number}.err").read_text(errors="replace")[-400:]
-                            wrong.append(f"{name}: status {process.returncode}: {said.strip()}")
-                    for text in wrong + problems_after(place, template, server, more=1):
-                        findings.problem(f"{' '.join(pair[0][0])[:60]} & {' '.join(pair[1][0])[:60]}: {text}")
+        def work(worker):
+            for pair in taken(queue):
+                place = template.copy(start.folder, folder / f"worker-{worker}")
+                processes = [place.start(command, f"victim-{number}") for number, (command, _) in enumerate(pair)]
+                wrong = []
+                while any(process.poll() is None for process in processes):
+                    status, error = place.run(["get", "--stale", chance.choice(template.near)])
+                    wrong += [f"get: status {status}: {error.strip()}"] * (status != 0)
+                for number, ((command, statuses), process) in enumerate(zip(pair, processes)):
+                    name = f"{command[0]} {command[1]}"[:24]
+                    findings.count(name, process.returncode)
+                    if process.returncode not in statuses:
+                        said = (place.folder / f"victim-{number}.err").read_text(errors="replace")[-400:]
+                        wrong.append(f"{name}: status {process.returncode}: {said.strip()}")
+                for text in wrong + problems_after(place, template, server, more=1):
+                    findings.problem(f"{' '.join(pair[0][0])[:60]} & {' '.join(pair[1][0])[:60]}: {text}")
 
-            run_all(work)
+        run_all(work)
     print_statuses(findings)
     return findings
 

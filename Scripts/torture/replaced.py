@@ -3,62 +3,58 @@
 import os
 import random
 import subprocess
-import time
+
+from disk import Images, Victim
+from shared import write_list
 
 OLD = b"OLD\n"
 JAR = b"# Netscape HTTP Cookie File\n# old\n\n127.0.0.1\tFALSE\t/\tFALSE\t0\told\tjar\n"
 
 
-class Commands:
+class Commands(Images):
     """Every command that replaces files, with a cache that is not on the disk under test."""
 
-    def __init__(self, binary, folder, server, count):
-        self.binary, self.folder, self.server = binary, folder, server
-        self.cache = folder / "cache"
-        self.list, self.report = folder / "all.txt", folder / "old.jsonl"
-        self.urls = [f"http://127.0.0.1:{server.server_port}/{number}.png" for number in range(count)]
-        self.next = count
-        self.list.write_text("".join(url + "\n" for url in self.urls))
-        self.finish(self.words(self.list, "--encode", "original", "--report", self.report))
+    def __init__(self, arguments, disk, server):
+        super().__init__(arguments, disk, server, disk.folder / "cache", 0)
+        self.report = disk.folder / "old.jsonl"
+        self.next = arguments.images
+        self.finish(self.list, "--encode", "original", "--report", self.report)
 
-    def words(self, *words):
-        return [self.binary, *words, "--cache-dir", self.cache, "-q"]
-
-    def finish(self, words):
-        result = subprocess.run(words, capture_output=True, text=True)
-        if result.returncode != 0:
-            raise SystemExit(f"power-cut: {' '.join(map(str, words))}: {result.returncode}: {result.stderr}")
-
-    def all(self, place):
-        """The commands by name, each with the names of the files that it replaces, and what they were."""
+    def all(self, seed):
+        """Each command in turn, in a folder of its own on the disk."""
+        chance = random.Random(f"{self.disk.kind} {seed}")
+        place = self.disk.mount / str(seed)
+        place.mkdir()
         # A request, so that there are cookies to write.
         self.next += 1
-        new = self.folder / "new.txt"
-        new.write_text(f"http://127.0.0.1:{self.server.server_port}/{self.next}.png\n")
-        gallery = (self.words("gallery", "-o", place / "gallery"), {})
-        return {
-            "gallery": gallery,
-            "run": (
-                self.words(
-                    self.list, new, "--encode", "original", "--html", place / "run.html",
-                    "--prometheus", place / "run.prom", "--junit", place / "run.xml",
-                    "--cookie-jar", place / "jar"),
-                {"run.html": OLD, "run.prom": OLD, "run.xml": OLD, "jar": JAR}),
-            "plan": (
-                self.words("plan", self.list, "--shards", "2", "-o", place / "plan.json"),
-                {"plan.json": OLD}),
-            "export": (
-                self.words("export", place / "out", "--layout", "mirror", "--map", place / "map.tsv", "--map-json", place / "map.jsonl"),
-                {"map.tsv": OLD, "map.jsonl": OLD}),
-            "report": (
-                [self.binary, "report", self.report, "-o", place / "report.html", "--cache-dir", self.cache],
-                {"report.html": OLD}),
-            "init": (
-                [self.binary, "config", "init", place / "config.toml", "--force"],
-                {"config.toml": OLD}),
-            # Has an image more.
-            "gallery again": gallery,
-        }
+        new = self.disk.folder / "new.txt"
+        write_list(new, [self.server.url(self.next)])
+        gallery = self.words("gallery", "-o", place / "gallery")
+        # The old contents of the files that a command replaces.
+        for name, words, old in (
+                ("gallery", gallery, {}),
+                ("run",
+                 self.words(
+                     self.list, new, "--encode", "original", "--html", place / "run.html",
+                     "--prometheus", place / "run.prom", "--junit", place / "run.xml",
+                     "--cookie-jar", place / "jar"),
+                 {"run.html": OLD, "run.prom": OLD, "run.xml": OLD, "jar": JAR}),
+                ("plan",
+                 self.words("plan", self.list, "--shards", "2", "-o", place / "plan.json"),
+                 {"plan.json": OLD}),
+                ("export",
+                 self.words("export", place / "out", "--layout", "mirror", "--map", place / "map.tsv",
+                            "--map-json", place / "map.jsonl"),
+                 {"map.tsv": OLD, "map.jsonl": OLD}),
+                ("report",
+                 [self.binary, "report", self.report, "-o", place / "report.html", "--cache-dir", self.cache],
+                 {"report.html": OLD}),
+                ("init",
+                 [self.binary, "config", "init", place / "config.toml", "--force"],
+                 {"config.toml": OLD}),
+                # Has an image more.
+                ("gallery again", gallery, {})):
+            yield Replacement(name, words, self.disk, chance, place, old)
 
 
 def contents(place):
@@ -74,78 +70,45 @@ def contents(place):
     return found
 
 
-def write_back(place, chance):
-    """Flushes the journal, but not the data of files, as another program's fsync does at any time."""
-    if chance.random() < 0.5:
-        return
-    with open(place / "other", "wb") as file:
-        file.write(b"x")
-        os.fsync(file.fileno())
+class Replacement(Victim):
+    """A command that replaces files in a folder."""
 
+    usual = 0.1
 
-def cuts(words, disk, place, chance, most, typical):
-    """Clones the disk while a command works, and directly after it: the clones, and the duration."""
-    begin = time.monotonic()
-    process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-    paths = []
-    for moment in sorted(chance.uniform(0.1, 1.1) * typical for _ in range(most)):
-        time.sleep(max(0, begin + moment - time.monotonic()))
-        if process.poll() is not None:
-            break
-        write_back(place, chance)
-        # The command may end here: then the clone has more than is asked for.
-        paths.append(disk.cut(len(paths)))
-    error = process.communicate()[1]
-    seconds = time.monotonic() - begin
-    if process.returncode != 0:
-        raise SystemExit(f"power-cut: {' '.join(map(str, words))}: {process.returncode}: {error.decode()}")
-    write_back(place, chance)
-    paths.append(disk.cut(len(paths)))
-    return paths, seconds
+    def __init__(self, name, words, disk, chance, place, old):
+        super().__init__(name, words, disk, chance)
+        self.place, self.old = place, old
+        for path, bytes in old.items():
+            (place / path).write_bytes(bytes)
+        if old:
+            subprocess.run(["sync", "-f", place], check=True)
+        self.before = contents(place)
 
+    def write_back(self):
+        """Flushes the journal, but not the data of files, as another program's fsync does at any time."""
+        if self.chance.random() < 0.5:
+            return
+        with open(self.place / "other", "wb") as file:
+            file.write(b"x")
+            os.fsync(file.fileno())
 
-def wrong(old, new, is_done, found):
-    """The files of a clone that are neither old nor new, or not new after the end of the command."""
-    problems = []
-    for name, bytes in sorted(new.items()):
-        held = found.get(name)
-        if held == bytes or not is_done and held == old.get(name):
-            continue
-        state = "missing" if held is None else f"{len(held)} bytes, not {len(bytes)}" if held != old.get(name) else "old"
-        problems.append(f"{name}: {state}{' after the end' if is_done else ''}")
-    return problems
+    def cuts(self, count, typical):
+        seconds = super().cuts(count, typical)
+        self.new = {path: bytes for path, bytes in contents(self.place).items()
+                    if path != "other" and bytes != self.before.get(path)}
+        if not self.new or not self.old.keys() <= self.new.keys():
+            raise SystemExit(f"power-cut: {self.name} replaced nothing")
+        return seconds
 
-
-def try_files(arguments, disk, server, folder):
-    """Cuts the power of each command: the counts of cuts, of files that were seen, and of failed cuts."""
-    commands = Commands(arguments.binary, folder, server, arguments.images)
-    counts = {"cuts": 0, "rows": 0, "failed": 0}
-    typical, seed = {}, arguments.seed
-    while counts["cuts"] < arguments.cuts:
-        chance = random.Random(f"{disk.kind} {seed}")
-        place = disk.mount / str(seed)
-        place.mkdir()
-        for name, (words, old) in commands.all(place).items():
-            for path, bytes in old.items():
-                (place / path).write_bytes(bytes)
-            if old:
-                subprocess.run(["sync", "-f", place], check=True)
-            before = contents(place)
-            clones, typical[name] = cuts(words, disk, place, chance, arguments.cuts_a_run, typical.get(name, 0.1))
-            new = {path: bytes for path, bytes in contents(place).items()
-                   if path != "other" and bytes != before.get(path)}
-            if not new or not old.keys() <= new.keys():
-                raise SystemExit(f"power-cut: {name} replaced nothing")
-            for number, clone in enumerate(clones):
-                found = disk.look(clone, lambda mount: contents(mount / str(seed)), "")
-                clone.unlink()
-                problems = wrong(before, new, number == len(clones) - 1, found)
-                counts["cuts"] += 1
-                counts["rows"] += sum(path in found for path in new)
-                if problems:
-                    counts["failed"] += 1
-                    print(f"cut {number} of {name} on {disk.kind}, seed {seed}: {len(problems)} wrong:\n  "
-                          + "\n  ".join(problems[:5]), flush=True)
-        seed += 1
-    print(f"{disk.kind}: {counts['cuts']} cuts, {counts['rows']} files seen, {counts['failed']} cuts with faults", flush=True)
-    return counts
+    def wrong(self, mount, number):
+        """The files of a clone that are neither old nor new, or not new after the end of the command."""
+        found = contents(mount / self.place.name)
+        is_done = number == len(self.clones) - 1
+        problems = []
+        for name, bytes in sorted(self.new.items()):
+            held, old = found.get(name), self.before.get(name)
+            if held == bytes or not is_done and held == old:
+                continue
+            state = "missing" if held is None else f"{len(held)} bytes, not {len(bytes)}" if held != old else "old"
+            problems.append(f"{name}: {state}{' after the end' if is_done else ''}")
+        return {"rows": sum(path in found for path in self.new)}, problems

@@ -23,7 +23,8 @@ import sqlite3
 import tempfile
 from pathlib import Path
 
-PAGE = 4096
+from shared import PAGE, execute
+
 LEAST_SHARE = 0.95
 RECIPE = "same;q=85;strip=safe"
 NOW = 1_790_000_000_000
@@ -299,19 +300,14 @@ class Salvage:
         data = bytearray(cache.bytes)
         if kind == "foreign":
             if chance.random() < 0.5:
-                connection = sqlite3.connect(database)
-                connection.executescript("CREATE TABLE notes (a); INSERT INTO notes VALUES (1)")
-                connection.close()
+                execute(database, "CREATE TABLE notes (a)", "INSERT INTO notes VALUES (1)")
                 return b""
             database.write_bytes(self.foreign(
                 "PRAGMA application_id = 7; CREATE TABLE resource (a, b)"))
             return b""
         database.write_bytes(data)
         if kind == "schema":
-            connection = sqlite3.connect(database)
-            connection.execute("PRAGMA user_version = 9999")
-            connection.commit()
-            connection.close()
+            execute(database, "PRAGMA user_version = 9999")
             return b""
         if kind == "foreign log":
             Path(f"{database}-wal").write_bytes(self.foreign(

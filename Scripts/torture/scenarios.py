@@ -1,5 +1,6 @@
 """Commands that Scripts/torture/run disturbs, their initial caches, and the conditions that must hold afterwards."""
 
+import functools
 import json
 import os
 import random
@@ -7,9 +8,9 @@ import shutil
 import sqlite3
 import time
 
-from shared import Workplace, fail, judge
+from shared import (
+    PAGE, Workplace, as_snapshot, damage_files, damage_of, execute, fail, judge, stored, write_list)
 
-PAGE = 4096
 VARIANT = ["--variant", "small=8x8"]
 QUIET = ["-q", "--retry", "1", "--retry-delay", "10ms", "--host-timeout", "1s"]
 
@@ -41,10 +42,6 @@ def problems_of(workplace, arguments, what, statuses=(0,)):
     """The problems of an undisturbed command."""
     status, error = workplace.run(arguments)
     return [] if status in statuses else [f"{what}: status {status}: {error.strip()[-400:]}"]
-
-
-def write_list(path, urls):
-    path.write_text("".join(url + "\n" for url in urls))
 
 
 def entries(report):
@@ -139,8 +136,7 @@ class Scenario:
 
     def orphans(self, workplace):
         wrong = problems_of(workplace, ["none.txt", "--allow-empty", *QUIET], "a run")
-        finding = judge(workplace, None)
-        return wrong + [f"the judge, before anything is stored: {finding}"] * bool(finding)
+        return wrong + judge(workplace, None, name="the judge, before anything is stored")
 
     def verify_next(self, workplace, template, attempt):
         """The problems of the next run and the judge."""
@@ -149,9 +145,8 @@ class Scenario:
         failed, outcomes = self.next_run(workplace, template)
         wrong += failed
         wrong += self.lost(workplace, attempt, outcomes)
-        finding = judge(workplace, {(template.size + more) * template.rows_each
-                                    for more in range(attempt.more + 1)})
-        return wrong + [f"the judge: {finding}"] * bool(finding)
+        return wrong + judge(workplace, {(template.size + more) * template.rows_each
+                                         for more in range(attempt.more + 1)})
 
 
 class FirstRun(Scenario):
@@ -172,8 +167,7 @@ class FirstRun(Scenario):
 
     def verify_next(self, workplace, template, attempt):
         wrong = problems_of(workplace, self.arguments, "the next run")
-        finding = judge(workplace, len(self.urls))
-        return wrong + [f"the judge: {finding}"] * bool(finding)
+        return wrong + judge(workplace, len(self.urls))
 
 
 class Run(Scenario):
@@ -308,30 +302,8 @@ class Repair(Scenario):
 
     def prepare(self, template, place, chance):
         workplace = template.copy(template.whole, place)
-        cache = workplace.cache
-        files = sorted(path for path in (cache / "content").rglob("*") if path.is_file())
-        victims = chance.sample(files, 6)
-        for path in victims[:3]:
-            data = bytearray(path.read_bytes())
-            data[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
-            path.write_bytes(data)
-        os.truncate(victims[3], 5)
-        victims[4].unlink()
-        victims[5].unlink()
-        orphans = set()
-        for _ in range(chance.choice((2, 20))):
-            name = chance.randbytes(32).hex()
-            folder = cache / "content" / name[:2]
-            folder.mkdir(mode=0o700, exist_ok=True)
-            (folder / f"{name}.png").write_bytes(b"orphan")
-            (folder / f"{name}.png").chmod(0o600)
-            orphans.add(name)
-        connection = sqlite3.connect(f"file:{cache}/prefetch.sqlite?mode=ro&immutable=1", uri=True)
-        damaged = {path.stem for path in victims}
-        hit = {url for url, digest in connection.execute(
-            "SELECT url, sha256 FROM resource JOIN variant ON id = resource_id")
-            if bytes(digest).hex() in damaged}
-        connection.close()
+        damaged, orphans = damage_files(workplace.cache, chance, 2, chance.choice((2, 20)))
+        hit = {key for key, path, _ in stored(workplace.cache) if path.stem in damaged}
         kept = set(template.urls) - hit
         write_list(place / "sound.txt", sorted(kept))
         return workplace, Attempt(
@@ -344,8 +316,7 @@ class Repair(Scenario):
         def is_allowed(problem):
             names = attempt.orphans if "no row names it" in problem else attempt.damaged
             return any(name in problem for name in names)
-        finding = judge(workplace, None, is_allowed)
-        wrong += [f"the judge, after the next run: {finding}"] * bool(finding)
+        wrong += judge(workplace, None, is_allowed, "the judge, after the next run")
         wrong += problems_of(workplace, ["verify", "--repair"], "the next verify --repair", (0, 1))
         wrong += super().verify_next(workplace, template, attempt)
         return wrong + problems_of(workplace, ["verify"], "the last verify")
@@ -370,8 +341,7 @@ class Chmod(Scenario):
             found = path.stat().st_mode & 0o777
             if found != (mode if path.is_file() else mode | 0o100 | (mode & 0o444) >> 2):
                 wrong.append(f"{path.relative_to(workplace.cache)}: has the mode {found:o}, not {mode:o}")
-        finding = judge(workplace, template.size * template.rows_each)
-        return wrong + [f"the judge: {finding}"] * bool(finding)
+        return wrong + judge(workplace, template.size * template.rows_each)
 
 
 class Snapshot(Scenario):
@@ -386,10 +356,9 @@ class Snapshot(Scenario):
         old = time.time() - 2 * 86400
         os.utime(cache / "snapshot.sqlite", (old, old))
         # Makes it slow.
-        connection = sqlite3.connect(cache / "prefetch.sqlite")
-        connection.execute("INSERT INTO attribute SELECT id, 'bulk', zeroblob(60000) FROM resource LIMIT 60")
-        connection.commit()
-        connection.close()
+        execute(
+            cache / "prefetch.sqlite",
+            "INSERT INTO attribute SELECT id, 'bulk', zeroblob(60000) FROM resource LIMIT 60")
         write_list(place / "more.txt", [*template.urls, template.spare])
         return workplace, Attempt(
             ["more.txt", *template.options], kept=set(template.urls), more=1,
@@ -397,16 +366,11 @@ class Snapshot(Scenario):
 
     def verify_next(self, workplace, template, attempt):
         wrong = super().verify_next(workplace, template, attempt)
-        connection = sqlite3.connect(
-            f"file:{workplace.cache}/snapshot.sqlite?mode=ro&immutable=1", uri=True)
-        try:
-            finding = connection.execute("PRAGMA integrity_check(1)").fetchone()[0]
-            rows = connection.execute("SELECT count(*) FROM variant").fetchone()[0]
-            if finding != "ok" or rows // template.rows_each not in (template.size, template.size + 1):
-                wrong.append(f"the snapshot: {finding}, {rows} rows")
-        except sqlite3.Error as error:
-            wrong.append(f"the snapshot: {error}")
-        connection.close()
+        snapshot = as_snapshot(workplace.cache / "snapshot.sqlite")
+        finding = damage_of(snapshot)
+        rows = None if finding else execute(snapshot, "SELECT count(*) FROM variant")[0][0]
+        if finding or rows // template.rows_each not in (template.size, template.size + 1):
+            wrong.append(f"the snapshot: {finding}, {rows} rows")
         return wrong
 
 
@@ -608,11 +572,9 @@ class PartOfList(Scenario):
 
 def keys_of(workplace):
     """The stored keys, with the data from their origin."""
-    connection = sqlite3.connect(f"file:{workplace.cache}/prefetch.sqlite?mode=ro", uri=True)
-    keys = set(connection.execute(
+    return set(execute(
+        f"file:{workplace.cache}/prefetch.sqlite?mode=ro",
         "SELECT key, etag, recipe, sha256 FROM resource JOIN variant ON id = resource_id"))
-    connection.close()
-    return keys
 
 
 def scenarios(server, count=20):
@@ -622,18 +584,7 @@ def scenarios(server, count=20):
     return {scenario.name: scenario for scenario in found}
 
 
-class Templates:
-    """The initial caches of commands, made on first use, for one worker."""
-
-    def __init__(self, folder, server):
-        self.folder = folder
-        self.server = server
-        self.made = {}
-
-    def of(self, size, has_variant):
-        key = size, has_variant
-        if key not in self.made:
-            folder = self.folder / f"template-{size}-{int(has_variant)}"
-            folder.mkdir(parents=True)
-            self.made[key] = Template(folder, self.server, size, has_variant)
-        return self.made[key]
+def templates(folder, server):
+    """Returns a function that makes the initial caches on first use, for one worker."""
+    return functools.cache(lambda size, has_variant: Template(
+        folder / f"template-{size}-{int(has_variant)}", server, size, has_variant))

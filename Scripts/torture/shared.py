@@ -1,15 +1,18 @@
-"""Shared by Scripts/torture/run and its modules: a server, workplaces and findings."""
+"""Shared by the scripts in this folder: servers, databases, workplaces and findings."""
 
 import collections
 import concurrent.futures
+import contextlib
 import functools
 import hashlib
 import http.server
 import importlib.util
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
+import tempfile
 import threading
 import urllib.parse
 from pathlib import Path
@@ -21,6 +24,8 @@ BINARY = Path(os.environ.get("PREFETCH_BINARY", ROOT / ".build/debug/prefetch"))
 STOPPER = ROOT / ".build/debug/libStopAtStart.so"
 # A run takes less than a second.
 TIME_LIMIT = 60
+# Of a database, and of a small file on the disk.
+PAGE = 4096
 WORKERS = max(2, len(os.sched_getaffinity(0)))
 
 
@@ -28,17 +33,10 @@ def fail(message):
     sys.exit(f"torture: {message}")
 
 
-class Server:
-    """Serves a folder of small pictures over HTTP on loopback while the block runs."""
+class FolderServer:
+    """Serves a folder over HTTP on loopback while the block runs."""
 
-    def __init__(self, folder, count, suffixes=("png", "jpg")):
-        folder.mkdir()
-        self.paths = []
-        for index in range(count):
-            picture = Image.new("RGB", (24, 16), (index % 256, index // 256, index * 7 % 256))
-            suffix = suffixes[index % len(suffixes)]
-            picture.save(folder / f"{index}.{suffix}")
-            self.paths.append(f"{index}.{suffix}")
+    def __init__(self, folder):
         self.folder = folder
 
     def __enter__(self):
@@ -46,6 +44,28 @@ class Server:
             [ROOT / "Scripts/serve-directory", self.folder], stdin=subprocess.PIPE,
             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         self.port = self.process.stdout.readline().strip()
+        return self
+
+    def __exit__(self, *_):
+        self.process.stdin.close()
+        self.process.wait()
+
+
+class Server(FolderServer):
+    """A server of small pictures, and a bucket."""
+
+    def __init__(self, folder, count, suffixes=("png", "jpg")):
+        super().__init__(folder)
+        folder.mkdir()
+        self.paths = []
+        for index in range(count):
+            picture = Image.new("RGB", (24, 16), (index % 256, index // 256, index * 7 % 256))
+            suffix = suffixes[index % len(suffixes)]
+            picture.save(folder / f"{index}.{suffix}")
+            self.paths.append(f"{index}.{suffix}")
+
+    def __enter__(self):
+        super().__enter__()
         self.urls = [f"http://127.0.0.1:{self.port}/{path}" for path in self.paths]
         self.bucket = Bucket()
         return self
@@ -53,8 +73,7 @@ class Server:
     def __exit__(self, *_):
         self.bucket.shutdown()
         self.bucket.server_close()
-        self.process.stdin.close()
-        self.process.wait()
+        super().__exit__()
 
 
 class Bucket(http.server.ThreadingHTTPServer):
@@ -111,6 +130,67 @@ class Bucket(http.server.ThreadingHTTPServer):
             pass
 
 
+def write_list(path, urls):
+    path.write_text("".join(url + "\n" for url in urls))
+
+
+# MARK: caches
+
+def execute(database, *statements, **values):
+    """Executes statements over a database, each in its own transaction; the rows of the last."""
+    connection = sqlite3.connect(database, isolation_level=None, uri=True)
+    with contextlib.closing(connection):
+        for statement in statements:
+            rows = connection.execute(statement, values).fetchall()
+        return rows
+
+
+def as_snapshot(database):
+    """The name of a database for reading without any change to it."""
+    return f"file:{database}?mode=ro&immutable=1"
+
+
+def damage_of(database):
+    """The first damage of a database, or None."""
+    try:
+        finding = execute(database, "PRAGMA integrity_check(1)")[0][0]
+    except sqlite3.Error as error:
+        return str(error)
+    return None if finding == "ok" else finding
+
+
+def stored(cache):
+    """For each row its key, its file, and whether the file is complete."""
+    for key, digest, kind, size in execute(
+            cache / "prefetch.sqlite", "SELECT key, sha256, format, bytes FROM variant LEFT JOIN "
+            "resource ON id = resource_id"):
+        digest = bytes(digest).hex()
+        path = cache / f"content/{digest[:2]}/{digest}.{'jpg' if kind == 'jpeg' else kind}"
+        data = path.read_bytes() if path.exists() else b""
+        yield key, path, len(data) == size and hashlib.sha256(data).hexdigest() == digest
+
+
+def damage_files(cache, chance, each, orphans):
+    """Changes, cuts and removes some content files `each`, and adds orphaned ones: both sets of names."""
+    files = sorted(path for path in (cache / "content").rglob("*") if path.is_file())
+    victims = chance.sample(files, 3 * each)
+    for path in victims[:each]:
+        data = bytearray(path.read_bytes())
+        data[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
+        path.write_bytes(data)
+    for path in victims[each:2 * each]:
+        os.truncate(path, 5)
+    for path in victims[2 * each:]:
+        path.unlink()
+    names = {chance.randbytes(32).hex() for _ in range(orphans)}
+    for name in names:
+        path = cache / "content" / name[:2] / f"{name}.png"
+        path.parent.mkdir(mode=0o700, exist_ok=True)
+        path.write_bytes(b"orphan")
+        path.chmod(0o600)
+    return {path.stem for path in victims}, names
+
+
 class Workplace:
     """A separate folder with a manifest and a cache, for one run at a time."""
 
@@ -124,7 +204,7 @@ class Workplace:
         if lines is not None:
             folder.mkdir(parents=True)
             (folder / "tmp").mkdir()
-            (folder / "manifest.txt").write_text("".join(line + "\n" for line in lines))
+            write_list(folder / "manifest.txt", lines)
 
     def environment(self, more=None):
         kept = {name: os.environ[name] for name in os.environ
@@ -203,40 +283,39 @@ class Judge:
     """The tests' judge of caches, in this process, because starting another takes longer than judging."""
 
     lock = threading.Lock()
-    module = None
+
+    @classmethod
+    @functools.cache
+    def module(cls):
+        path = ROOT / "Tests/TestSupport/Judging/judge.py"
+        specification = importlib.util.spec_from_file_location("judge", path)
+        module = importlib.util.module_from_spec(specification)
+        specification.loader.exec_module(module)
+        decode = module.decoded
+
+        @functools.lru_cache(4096)
+        def remembered(data):
+            before = len(module.problems)
+            picture = decode(data, "")
+            del module.problems[before:]
+            return picture
+
+        # Undecodable data is reported each time.
+        module.decoded = lambda data, name: remembered(data) or decode(data, name)
+        return module
 
     @classmethod
     def lines(cls, cache):
         """Its output: problems, and `rows=N files=N`."""
         with cls.lock:
-            if cls.module is None:
-                path = ROOT / "Tests/TestSupport/Judging/judge.py"
-                specification = importlib.util.spec_from_file_location("judge", path)
-                cls.module = importlib.util.module_from_spec(specification)
-                specification.loader.exec_module(cls.module)
-                cls.decode = cls.module.decoded
-                cls.module.decoded = cls.decoded
             lines = []
-            cls.module.print = lambda text="", **_: lines.append(str(text))
-            cls.module.main([str(cache)])
+            cls.module().print = lambda text="", **_: lines.append(str(text))
+            cls.module().main([str(cache)])
             return lines
 
-    @classmethod
-    def decoded(cls, data, name):
-        # Undecodable data is reported each time.
-        return cls.remembered(data) or cls.decode(data, name)
 
-    @classmethod
-    @functools.lru_cache(4096)
-    def remembered(cls, data):
-        before = len(cls.module.problems)
-        picture = cls.decode(data, "")
-        del cls.module.problems[before:]
-        return picture
-
-
-def judge(workplace, expected, is_allowed=lambda problem: False):
-    """The problems of the cache; empty if there are none.
+def judge(workplace, expected, is_allowed=lambda problem: False, name="the judge"):
+    """The problems of the cache, as one text in a list; empty if there are none.
 
     `expected` is the number of rows, or a set or range of permitted numbers.
     """
@@ -245,4 +324,13 @@ def judge(workplace, expected, is_allowed=lambda problem: False):
     numbers = expected if isinstance(expected, (set, range)) else {expected}
     if expected is not None and int(last.split()[0].removeprefix("rows=")) not in numbers:
         problems.append(f"{last}, but there should be {expected}")
-    return "; ".join(problems)[-600:]
+    return [f"{name}: {'; '.join(problems)[-600:]}"] if problems else []
+
+
+@contextlib.contextmanager
+def served_folder(count, suffixes=("png", "jpg"), parent=None):
+    """A temporary folder, and a server of pictures."""
+    with tempfile.TemporaryDirectory(prefix="prefetch-torture.", dir=parent) as folder:
+        folder = Path(folder)
+        with Server(folder / "images", count, suffixes) as server:
+            yield folder, server

@@ -51,3 +51,7 @@ class Script:
         if answer.status != 200:
             raise ValueError(report.decode())
         return json.loads(report)
+
+    def fault(self, kind, **settings):
+        """Puts one fault into the next requests, for one request unless `times` says otherwise."""
+        self.control("POST", faults=[{"kind": kind, "times": 1} | settings])

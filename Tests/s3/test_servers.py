@@ -1,5 +1,6 @@
 """Tests the S3 servers and the faults of their proxy with boto3."""
 
+import contextlib
 import datetime
 import hashlib
 import http.client
@@ -60,11 +61,13 @@ class ServerTests:
         answer = self.s3.list_objects_v2(Bucket=self.bucket, **settings)
         return [entry["Key"] for entry in answer.get("Contents", [])]
 
-    def fault(self, kind, **settings):
-        self.server.control("POST", faults=[{"kind": kind, "times": 1} | settings])
-
+    @contextlib.contextmanager
     def expect_error(self, status, code):
-        return ExpectedError(self, status, code)
+        with self.assertRaises(ClientError) as expected:
+            yield expected
+        answer = expected.exception.response
+        self.assertEqual(
+            (answer["ResponseMetadata"]["HTTPStatusCode"], answer["Error"]["Code"]), (status, code))
 
     def sign(self, method, key, body=b"", others={}, time=None, **changes):
         """A path and its signed headers, with other credentials or another region."""
@@ -257,15 +260,15 @@ class ServerTests:
         self.assertEqual(report["requests"][2], ["PUT", f"/{self.bucket}/a/2", 503])
 
     def test_status_by_query(self):
-        self.fault("status", query="^list-type=2", headers={"Retry-After": "7"})
+        self.server.fault("status", query="^list-type=2", headers={"Retry-After": "7"})
         self.put("a")
         with self.expect_error(503, "SlowDown") as expected:
             self.keys()
-        headers = expected.error.response["ResponseMetadata"]["HTTPHeaders"]
+        headers = expected.exception.response["ResponseMetadata"]["HTTPHeaders"]
         self.assertEqual(headers["retry-after"], "7")
 
     def test_early_status(self):
-        self.fault("status-early")
+        self.server.fault("status-early")
         with self.send_head(b"body" * PART) as connection:
             answer = read_until(connection, None)
         self.assertIn(b"503", answer.split(b"\r\n")[0])
@@ -274,9 +277,9 @@ class ServerTests:
 
     def test_cut(self):
         self.put("a", b"body" * 1000)
-        self.fault("cut", at="body")
+        self.server.fault("cut", at="body")
         self.assertEqual(self.get_signed("a"), (None, b"body" * 500))
-        self.fault("cut", at="head")
+        self.server.fault("cut", at="head")
         with self.send_head(b"", method="GET") as connection:
             data = read_until(connection, None)
         self.assertTrue(data.startswith(b"HTTP/1.1 200"))
@@ -293,17 +296,17 @@ class ServerTests:
             return None, error.partial
 
     def test_lost(self):
-        self.fault("lost")
+        self.server.fault("lost")
         with self.assertRaises(ConnectionClosedError):
             self.put("a")
         self.assertEqual(self.keys(), ["a"])
         self.assertEqual(self.server.control()["requests"][0][2], None)
 
     def test_stall(self):
-        self.fault("stall", seconds=60)
+        self.server.fault("stall", seconds=60)
         with self.assertRaises(ReadTimeoutError):
             self.client(timeout=0.5).put_object(Bucket=self.bucket, Key="a", Body=b"body")
-        self.fault("stall", seconds=0.2)
+        self.server.fault("stall", seconds=0.2)
         with self.assertRaises(ConnectionClosedError):
             self.put("a")
         self.assertEqual(self.keys(), [])
@@ -349,27 +352,6 @@ class SwiftTests(ServerTests, unittest.TestCase):
     def test_chunked_body(self):
         self.assertEqual(self.put_chunked(), 200)
         self.assertEqual(self.get("a"), b"body")
-
-
-class ExpectedError:
-    """A context that needs an error of S3."""
-
-    def __init__(self, test, status, code):
-        self.test, self.expected = test, (status, code)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, kind, error, traceback):
-        self.error = error
-        if isinstance(error, ClientError):
-            answer = error.response
-            status = answer["ResponseMetadata"]["HTTPStatusCode"]
-            self.test.assertEqual((status, answer["Error"]["Code"]), self.expected)
-            return True
-        if not error:
-            self.test.fail(f"no error, instead of {self.expected}")
-        return False
 
 
 def read_until(connection, end):
