@@ -19,10 +19,10 @@ extension ObjectStorage {
         _ name: String, _ content: ServiceExchange.SentContent, digest: ContentDigest,
         mediaType: String
     ) throws {
-        var request = Request(method: .put, key: location.key(name))
+        var request = Request(.put, key: location.key(name))
         request.fields = [HeaderField(name: "Content-Type", value: mediaType)]
         request.digest = digest
-        request.content = content
+        request.exchange.content = content
         if case .file(let file, offset: 0, let count) = content,
             count > ObjectStorage.largestPut.bytes
         {
@@ -38,7 +38,7 @@ extension ObjectStorage {
     // MARK: Large objects
 
     private func putParts(_ key: String, _ file: Int32, size: Int, mediaType: String) throws {
-        var begin = Request(method: .post, key: key)
+        var begin = Request(.post, key: key)
         begin.query = [("uploads", "")]
         begin.fields = [HeaderField(name: "Content-Type", value: mediaType)]
         let answer = ObjectElements(try perform(begin).body)
@@ -50,7 +50,7 @@ extension ObjectStorage {
             try sendParts(key, file, size: size, upload: upload)
         } catch {
             // Parts of an unfinished upload cost money. A stopped storage sends nothing more.
-            var abort = Request(method: .delete, key: key)
+            var abort = Request(.delete, key: key)
             abort.query = [("uploadId", upload)]
             _ = try? perform(abort)
             throw error
@@ -62,9 +62,9 @@ extension ObjectStorage {
         var document = "<CompleteMultipartUpload>"
         for (index, offset) in stride(from: 0, to: size, by: partSize).enumerated() {
             let count = min(partSize, size - offset)
-            var part = Request(method: .put, key: key)
+            var part = Request(.put, key: key)
             part.query = [("partNumber", "\(index + 1)"), ("uploadId", upload)]
-            part.content = .file(file, offset: offset, count: count)
+            part.exchange.content = .file(file, offset: offset, count: count)
             part.digest = SHA256Hasher().digest(ofFile: file, from: offset, count: count)
             guard part.digest != nil else {
                 throw ObjectStorageError(
@@ -77,11 +77,11 @@ extension ObjectStorage {
             document += "<Part><PartNumber>\(index + 1)</PartNumber><ETag>\(tag)</ETag></Part>"
         }
         document += "</CompleteMultipartUpload>"
-        var end = Request(method: .post, key: key)
+        var end = Request(.post, key: key)
         end.query = [("uploadId", upload)]
         end.fields = [HeaderField(name: "Content-Type", value: "application/xml")]
-        end.isBrief = false
-        end.content = .bytes(Array(document.utf8))
+        end.exchange.isBrief = false
+        end.exchange.content = .bytes(Array(document.utf8))
         end.digest = SHA256Hasher().digest(of: document)
         try complete(end, size: size)
     }
@@ -123,7 +123,7 @@ extension ObjectStorage {
     /// An object's bytes.
     package func bytes(of name: String, limit: ByteCount) throws -> [UInt8] {
         var request = Request(key: location.key(name))
-        request.output = .memory(limit: limit.bytes)
+        request.exchange.output = .memory(limit: limit.bytes)
         return try perform(request).body
     }
 
@@ -140,8 +140,8 @@ extension ObjectStorage {
         var request = Request(key: location.key(name))
         let bytes = "bytes=\(range.lowerBound)-\(range.upperBound - 1)"
         request.fields = [HeaderField(name: "Range", value: bytes)]
-        request.output = output
-        request.isBrief = isBrief
+        request.exchange.output = output
+        request.exchange.isBrief = isBrief
         let refusal = ObjectStorageError(
             .other, "\(self.name(of: request.key)): the service did not send the requested range")
         do {
@@ -174,8 +174,8 @@ extension ObjectStorage {
             }
         } else {
             var request = Request(key: location.key(name))
-            request.output = .file(file, offset: 0, limit: size.bytes)
-            request.isBrief = false
+            request.exchange.output = .file(file, offset: 0, limit: size.bytes)
+            request.exchange.isBrief = false
             let answer = try perform(request)
             guard [200, 206].contains(answer.status) else {
                 throw ObjectStorageError(
@@ -191,7 +191,7 @@ extension ObjectStorage {
     /// Removes an object, which may be missing.
     package func remove(_ name: String) throws {
         do {
-            _ = try perform(Request(method: .delete, key: location.key(name)))
+            _ = try perform(Request(.delete, key: location.key(name)))
         } catch let error as ObjectStorageError where error.kind == .missing {
             // Another process has removed it.
         }

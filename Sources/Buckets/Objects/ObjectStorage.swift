@@ -57,18 +57,19 @@ package final class ObjectStorage: Sendable {
 
     /// A request for an object, or for the bucket.
     struct Request {
-        var method = ServiceExchange.Method.get
         /// Empty for the bucket.
-        var key: String
+        let key: String
         var query: [(name: String, value: String)] = []
         var fields: [HeaderField] = []
-        var content = ServiceExchange.SentContent.bytes([])
         /// The content's; nil for none.
         var digest: ContentDigest?
-        var output = ServiceExchange.BodyOutput.memory(limit: 8 << 20)
-        /// Whether the response arrives whole; false for objects, and if the service sends blanks
-        /// until it is done.
-        var isBrief = true
+        /// Without a signature.
+        var exchange = ServiceExchange()
+
+        init(_ method: ServiceExchange.Method = .get, key: String) {
+            self.key = key
+            exchange.method = method
+        }
     }
 
     /// SHA-256 of no bytes.
@@ -105,15 +106,14 @@ package final class ObjectStorage: Sendable {
         if let token = credentials?.sessionToken {
             fields.append(HeaderField(name: "x-amz-security-token", value: token))
         }
+        var exchange = request.exchange
+        exchange.signature = credentials.map {
+            ServiceExchange.Signature(
+                Credentials(user: $0.accessKey, password: $0.secretKey), region: endpoint.region)
+        }
         return TransferRequest(
             to: endpoint.url(key: request.key, query: request.query), fields: fields,
-            exchange: ServiceExchange(
-                request.method, sending: request.content, output: request.output,
-                signature: credentials.map {
-                    ServiceExchange.Signature(
-                        Credentials(user: $0.accessKey, password: $0.secretKey),
-                        region: endpoint.region)
-                }, isBrief: request.isBrief))
+            exchange: exchange)
     }
 
     private func error(

@@ -95,7 +95,9 @@ struct MetadataService: Sendable {
     private func request(
         _ url: String, _ fields: [HeaderField], _ method: ServiceExchange.Method = .get
     ) throws -> [UInt8] {
-        let exchange = ServiceExchange(method, output: .memory(limit: 64 << 10))
+        var exchange = ServiceExchange()
+        exchange.method = method
+        exchange.output = .memory(limit: 64 << 10)
         let (result, _) = try client.perform {
             TransferRequest(to: url, fields: fields, exchange: exchange)
         } judge: { answer in

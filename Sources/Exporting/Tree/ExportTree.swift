@@ -63,8 +63,8 @@ package final class ExportTree {
     package private(set) var foreign: [String] = []
     package private(set) var changes = Changes()
 
-    /// Opens or creates the folders for a plan after ``ExportPlan/settle()``; `path` need not exist.
-    /// Only one process at a time can hold a folder.
+    /// Opens or creates the folders for a plan that is settled; `path` need not exist. Only one
+    /// process at a time can hold a folder.
     ///
     /// - Throws: ``UserError`` for a folder that cannot be written, that another export holds, or
     ///   it would replace and that has files of others.

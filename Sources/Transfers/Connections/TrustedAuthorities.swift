@@ -19,14 +19,10 @@ enum TrustedAuthorities {
 
         /// `handle` is a new one, which knows libcurl's own paths.
         init(_ settings: RequestSettings, defaultsOf handle: UnsafeMutableRawPointer) {
-            func path(_ info: CURLINFO) -> String? {
-                var text: UnsafePointer<CChar>?
-                guard ccurl_easy_get_string(handle, info, &text) == CURLE_OK else { return nil }
-                return text.map { String(cString: $0) }
-            }
-            file = settings.authorityFile ?? path(CURLINFO_CAINFO)
+            file = settings.authorityFile ?? EasyHandle.text(CURLINFO_CAINFO, of: handle)
             // A given file without a folder replaces the system's folder as well.
-            let ownFolder = settings.authorityFile == nil ? path(CURLINFO_CAPATH) : nil
+            let ownFolder =
+                settings.authorityFile == nil ? EasyHandle.text(CURLINFO_CAPATH, of: handle) : nil
             folder = settings.authorityFolder ?? ownFolder
         }
     }

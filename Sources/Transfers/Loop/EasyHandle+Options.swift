@@ -33,14 +33,14 @@ extension EasyHandle {
 
     static func check(_ code: CURLcode, _ operation: @autoclosure () -> String) throws(UserError) {
         guard code != CURLE_OK else { return }
-        throw UserError(
-            libcurl: operation(), code.rawValue, String(cString: ccurl_easy_strerror(code)))
+        throw UserError(libcurl: operation(), code)
     }
 }
 
 extension UserError {
     /// An error of libcurl itself, which ends the loop.
-    init(libcurl operation: String, _ code: some BinaryInteger, _ message: String) {
-        self.init(.failed, "libcurl", "\(operation): \(message) (\(code))")
+    init(libcurl operation: String, _ code: CURLcode, _ message: String? = nil) {
+        let message = message ?? String(cString: ccurl_easy_strerror(code))
+        self.init(.failed, "libcurl", "\(operation): \(message) (\(code.rawValue))")
     }
 }

@@ -2,10 +2,27 @@ internal import CCurl
 import Glibc
 import PrefetchModel
 
+/// Reads the head of a response as far as it has arrived.
+protocol HeadReading {
+    /// 0 before a status line.
+    var status: Int { get }
+    /// The announced length of the body as sent, before decoding; at most a quarter of `Int.max`:
+    /// sums do not overflow.
+    var announcedLength: Int? { get }
+    /// Whether the body has a content encoding.
+    var isEncoded: Bool { get }
+    /// All fields, in their order.
+    var fields: [HeaderField] { get }
+    /// A reason to distrust the announced length. libcurl may accept it, while another reader
+    /// takes a different part for the body (RFC 9112 §6.3).
+    var framingProblem: String? { get }
+    /// From the transfer's start until its request was sent; nil before.
+    var timeToRequest: Duration? { get }
+}
+
 // Information about the response and its connection.
 
-extension EasyHandle {
-    /// The status of the last response, 0 before one.
+extension EasyHandle: HeadReading {
     var status: Int { number(CURLINFO_RESPONSE_CODE) }
 
     /// A proxy's response to CONNECT, 0 without one.
@@ -29,7 +46,8 @@ extension EasyHandle {
         let isReused = openedConnections == 0
         return ResponseConnection(
             version: version, isReused: isReused, timeToFirstByte: max(.zero, first - sent),
-            address: text(CURLINFO_PRIMARY_IP) ?? "", setup: isReused ? nil : connectionSetup)
+            address: EasyHandle.text(CURLINFO_PRIMARY_IP, of: pointer) ?? "",
+            setup: isReused ? nil : connectionSetup)
     }
 
     private var connectionSetup: ResponseConnection.Setup? {
@@ -43,21 +61,18 @@ extension EasyHandle {
     /// The system's error of the last attempt to connect; 0 without one.
     var systemError: Int32 { Int32(truncatingIfNeeded: number(CURLINFO_OS_ERRNO)) }
 
-    /// The announced length of the body as sent, before decoding; at most a quarter of `Int.max`:
-    /// sums do not overflow.
     var announcedLength: Int? {
         var length: curl_off_t = -1
         ccurl_easy_get_offset(pointer, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length)
         return length >= 0 ? min(Int(clamping: length), .max / 4) : nil
     }
 
-    private func text(_ info: CURLINFO) -> String? {
+    static func text(_ info: CURLINFO, of handle: UnsafeMutableRawPointer) -> String? {
         var value: UnsafePointer<CChar>?
-        guard ccurl_easy_get_string(pointer, info, &value) == CURLE_OK else { return nil }
+        guard ccurl_easy_get_string(handle, info, &value) == CURLE_OK else { return nil }
         return value.map { String(cString: $0) }
     }
 
-    /// From the transfer's start until its request was sent; nil before.
     var timeToRequest: Duration? { time(CURLINFO_PRETRANSFER_TIME_T) }
 
     /// A time since the transfer's start; nil before it has come.
@@ -73,7 +88,13 @@ extension EasyHandle {
         return value
     }
 
-    /// The fields of the response so far, in their order.
+    var isEncoded: Bool {
+        guard !passesContentThrough else { return false }
+        // libcurl also takes `none` for `identity`.
+        let encoding = field("Content-Encoding")?.lowercased() ?? ""
+        return !["", "identity", "none"].contains(encoding)
+    }
+
     var fields: [HeaderField] {
         var fields: [HeaderField] = []
         fields.reserveCapacity(16)
@@ -97,8 +118,6 @@ extension EasyHandle {
         }
     }
 
-    /// A reason to distrust the announced length. libcurl may accept it, while another reader
-    /// takes a different part for the body (RFC 9112 §6.3).
     var framingProblem: String? {
         var values: [String] = []
         while let value = field("Content-Length", at: values.count) { values.append(value) }

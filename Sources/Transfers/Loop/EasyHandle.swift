@@ -32,8 +32,7 @@ final class EasyHandle {
         configuration: TransferConfiguration, shared: SharedData
     ) throws(UserError) {
         guard let handle = ccurl_easy_init() else {
-            throw UserError(
-                libcurl: "curl_easy_init", CURLE_FAILED_INIT.rawValue, "no handle")
+            throw UserError(libcurl: "curl_easy_init", CURLE_FAILED_INIT, "no handle")
         }
         pointer = handle
         self.configuration = configuration
@@ -159,9 +158,11 @@ final class EasyHandle {
             ccurl_easy_set_byte_function(pointer, CURLOPT_WRITEFUNCTION, receiveBodyBytes),
             ccurl_easy_set_byte_function(pointer, CURLOPT_HEADERFUNCTION, receiveHeaderLine),
             ccurl_easy_set_byte_function(pointer, CURLOPT_READFUNCTION, sendBodyBytes),
-            ccurl_easy_set_open_socket_function(pointer, openCheckedSocket),
-            ccurl_easy_set_close_socket_function(pointer, closeSocket),
-            ccurl_easy_set_prerequest_function(pointer, checkConnection),
+            ccurl_easy_set_open_socket_function(
+                pointer, CURLOPT_OPENSOCKETFUNCTION, openCheckedSocket),
+            ccurl_easy_set_close_socket_function(
+                pointer, CURLOPT_CLOSESOCKETFUNCTION, closeSocket),
+            ccurl_easy_set_prerequest_function(pointer, CURLOPT_PREREQFUNCTION, checkConnection),
         ]
         for code in codes { try EasyHandle.check(code, "functions") }
         for option in [

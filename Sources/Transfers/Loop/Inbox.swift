@@ -58,7 +58,7 @@ final class MultiHandle: @unchecked Sendable {
 
     static func check(_ code: CURLMcode, _ operation: String) throws(UserError) {
         guard code != CURLM_OK else { return }
-        throw UserError(
-            libcurl: operation, code.rawValue, String(cString: ccurl_multi_strerror(code)))
+        let message = String(cString: ccurl_multi_strerror(code))
+        throw UserError(.failed, "libcurl", "\(operation): \(message) (\(code.rawValue))")
     }
 }

@@ -22,9 +22,7 @@ package final class TransferLoop: Sendable {
         // libcurl counts the calls, and allows them from any thread since 7.84.
         let code = ccurl_global_init(Int(CURL_GLOBAL_DEFAULT))
         guard code == CURLE_OK, let multi = ccurl_multi_init() else {
-            throw UserError(
-                libcurl: "initialisation", code.rawValue,
-                String(cString: ccurl_easy_strerror(code)))
+            throw UserError(libcurl: "initialisation", code)
         }
         self.multi = MultiHandle(pointer: multi)
         ccurl_multi_set_long(
@@ -74,5 +72,17 @@ package final class TransferLoop: Sendable {
                 try thread.run(deliver: deliver)
             }
         }
+    }
+}
+
+/// The versions of the loaded libcurl and its libraries.
+package enum CurlVersion {
+    /// As in `7.88.1 (OpenSSL/3.0.17 zlib/1.2.13 nghttp2/1.52.0)`. Needs no setup.
+    package static func text() throws(UserError) -> String {
+        try CurlLibrary.load()
+        guard let text = ccurl_version() else { return "" }
+        let words = String(cString: text).split(separator: " ", maxSplits: 1)
+        let version = words.first?.split(separator: "/").last ?? ""
+        return words.count > 1 ? "\(version) (\(words[1]))" : String(version)
     }
 }

@@ -46,12 +46,13 @@ package struct ServiceExchange: Sendable {
         var scope: String { "aws:amz:\(region):s3" }
     }
 
-    let method: Method
-    let content: SentContent
-    let output: BodyOutput
-    let signature: Signature?
-    /// Whether the body of the response must arrive at ``leastRate`` after its first byte.
-    let isBrief: Bool
+    package var method = Method.get
+    package var content = SentContent.bytes([])
+    package var output = BodyOutput.memory(limit: 8 << 20)
+    package var signature: Signature?
+    /// Whether the response arrives whole: its body must keep ``leastRate`` after its first byte.
+    /// False for objects, and if the service sends blanks until it is done.
+    package var isBrief = true
 
     /// Bytes a second: services send small responses whole.
     static let leastRate = 1024.0
@@ -60,17 +61,7 @@ package struct ServiceExchange: Sendable {
     /// The largest body of an error.
     private static let largestError = 1 << 20
 
-    package init(
-        _ method: Method = .get, sending content: SentContent = .bytes([]),
-        output: BodyOutput = .memory(limit: 8 << 20), signature: Signature? = nil,
-        isBrief: Bool = true
-    ) {
-        self.method = method
-        self.content = content
-        self.output = output
-        self.signature = signature
-        self.isBrief = isBrief
-    }
+    package init() {}
 
     /// The largest body of a response with a status.
     func limit(ofStatus status: Int) -> ByteCount {
