@@ -18,6 +18,7 @@ struct ListGapTests {
         Sample(format: .text, text: "\(url)\n\n# \n", gap: nil),
         Sample(format: .text, text: "url\n\(url)\n", gap: nil),
         Sample(format: .text, text: "\(url)\ndata:image/png;base64,AA\n", gap: nil),
+        Sample(format: .text, text: "\(url)\nno url\n", gap: 2),
         Sample(format: .text, text: "\(url)\nhttps//b.example/\n", gap: 2),
         Sample(format: .text, text: "\(url)\nhtps://b.example/\n", gap: 2),
         Sample(format: .text, text: "\(url) priority=none\n", gap: 1),

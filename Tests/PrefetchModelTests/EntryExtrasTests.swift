@@ -56,7 +56,8 @@ struct EntryExtrasTests {
             (String(repeating: "é", count: 128), length),
             ("a\u{0}", control), ("\u{1F}", control), ("a b=c", nil),
             ("~", nil), ("\u{7F}", control), ("\u{80}", control),
-            ("\u{9F}", control), ("\u{A0}", nil), ("a\r\n", control),
+            ("\u{9F}", control), ("\u{A0}", nil), ("a\r\n", control), ("a\nb", control),
+            ("a\tb", control), ("a\u{1B}b", control), ("a\u{9B}b", control),
             ("prefetch", nil), ("prefetch.", reserved), ("prefetch.a", reserved),
             ("prefetch.\u{301}", reserved), ("Prefetch.a", nil), ("a.prefetch.", nil),
         ] as [(String, String?)])

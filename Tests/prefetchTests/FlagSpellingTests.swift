@@ -113,6 +113,7 @@ struct FlagSpellingTests {
         (["--host-rate", "600/m"], "", .milliseconds(100)),
         (["--host-rate", "36000/h"], "", .milliseconds(100)),
         (["--host-rate", "10"], "", .milliseconds(100)),
+        (["--host-rate", "10/s"], "", .milliseconds(100)),
     ])
     func theDistanceOfRequests(
         arguments: [String], lines: String, expected: Duration

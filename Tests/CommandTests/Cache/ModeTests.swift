@@ -70,7 +70,7 @@ struct ModeTests {
             guard mode == "0640" else { return }
             // A lost database cannot remember it, but the folders have it.
             for name in ["", "-wal", "-shm"] {
-                try? workspace.removeFile("prefetch.sqlite" + name)
+                try workspace.removeFile("prefetch.sqlite" + name)
             }
             _ = try await workspace.prefetch(urls(origin, 0..<8))
             try expectModes(workspace, files: files, folders: folders)

@@ -93,15 +93,18 @@ struct BlacklistTests {
             let url = origin.url("/a.png")
             origin.serve("/a.png", .unavailable())
             try await withWorkspace(without: [.retries, .probes]) { workspace in
-                for _ in 1...5 {
+                for count in 1...5 {
                     let run = try await workspace.prefetch([url])
                     #expect(run.report.verdicts == ["failed/http-status"], "\(run.result)")
+                    #expect(
+                        try await runsInARow(workspace)
+                            == [["transient", "\(count)", count == 5 ? "1" : "0"]])
                 }
                 let run = try await workspace.prefetch([url])
                 #expect(run.report.verdicts == ["blacklisted"], "\(run.result)")
                 let rows = try await workspace.query(
-                    "SELECT blacklisted_until - last_failed_at FROM failure")
-                #expect(rows == [["\(BlacklistTests.hour)"]])
+                    "SELECT blacklisted_until - last_failed_at, attempts >= 5 FROM failure")
+                #expect(rows == [["\(BlacklistTests.hour)", "1"]])
             }
         }
     }

@@ -25,8 +25,8 @@ struct DisplayedSizeTests {
                     picture.save(f"{kind}-{width}-{orientation}", kind, quality=92, exif=exif)
         """
 
-    /// Compares files with their sources as displayed. A line for each: width, height, tag, and the
-    /// mean difference of samples after resizing to one size.
+    /// Compares files with their sources as displayed. A line for each: width, height, tag, the mean
+    /// difference of samples after resizing to one size, and the number of other EXIF tags.
     private static let viewer = """
         import subprocess, sys
         from PIL import Image, ImageChops, ImageOps, ImageStat
@@ -37,13 +37,14 @@ struct DisplayedSizeTests {
                     subprocess.run(["avifdec", path, "shown.png"], check=True, capture_output=True)
                     path = "shown.png"
             picture = Image.open(path)
-            tag = picture.getexif().get(0x0112, 1)
-            return ImageOps.exif_transpose(picture).convert("RGB"), tag
+            exif = picture.getexif()
+            others = len(set(exif) - {0x0112})
+            return ImageOps.exif_transpose(picture).convert("RGB"), exif.get(0x0112, 1), others
         for source, path in zip(sys.argv[1::2], sys.argv[2::2]):
-            picture, tag = shown(path)
+            picture, tag, others = shown(path)
             wanted = shown(source)[0].resize(picture.size)
             differences = ImageStat.Stat(ImageChops.difference(picture, wanted)).mean
-            print(*picture.size, tag, max(differences))
+            print(*picture.size, tag, max(differences), others)
         """
 
     private static let outputs: [(options: [String], isThroughPixels: Bool)] = [
@@ -112,6 +113,8 @@ struct DisplayedSizeTests {
             let tag = view[2] == 1 ? nil : Int(view[2])
             #expect(entry.orientation == tag, "\(name) \(flags)")
             #expect(view[3] < 12, "\(name) \(flags): \(view[3])")
+            let isStripped = flags.contains("safe") || flags.contains("all")
+            #expect(view[4] == 0 || !isStripped, "\(name) \(flags)")
             let isConverted = !name.hasPrefix(entry.format ?? "")
             if isConverted || isThroughPixels { #expect(tag == nil, "\(name) \(flags)") }
             guard !flags.contains("--resize") else { continue }

@@ -71,7 +71,9 @@ struct OutputTests {
                 _ = try workspace.write([], to: "target")
                 let link = try await workspace.run(manifest, flag, "link")
                 #expect(link.status == 0, "\(link)")
-                #expect(try !workspace.bytes(of: workspace.folder + "/target").isEmpty)
+                let target = try String(
+                    contentsOfFile: workspace.folder + "/target", encoding: .utf8)
+                #expect(target.contains(flag == "--prometheus" ? "\nprefetch_" : "<"), "\(target)")
                 try workspace.write(
                     Array("\(flag.dropFirst(2)) = \"a\"\n".utf8), to: "prefetch.toml")
                 let refused = try await workspace.run(manifest)
