@@ -270,7 +270,7 @@ struct ResumeRunTests {
                 first: .image(picture, ending: .stalledAfter(bodyBytes: ResumeRunTests.kept)))
             try await withWorkspace(without: [.retries, .probes, .stalls]) { workspace in
                 let list = [origin.url("/a.png")]
-                let options = end == "stalled" ? ["--stall-timeout", "1s"] : []
+                let options = end == "stalled" ? ["--stall-timeout", "3s"] : []
                 let running = try workspace.prefetchCommand(list, options).start()
                 if end == "signal" {
                     try await origin.wait(for: "a request") { $0.inFlight == 1 }

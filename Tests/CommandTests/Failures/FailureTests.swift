@@ -30,6 +30,9 @@ extension FailureCase {
         Response(body: body, type: type)
     }
 
+    /// Longer than a busy machine lets a good neighbour wait.
+    private static let waiting = ["--stall-timeout", "3s"]
+
     private static let statuses: [FailureCase] = [
         FailureCase("404", .notFound, [], "http-status"),
         FailureCase("404 with a picture", Response(404, body: picture), [], "http-status"),
@@ -39,7 +42,7 @@ extension FailureCase {
         FailureCase(
             "404 whose body stalls",
             Response(404, body: picture, ending: .stalledAfter(bodyBytes: 5)),
-            ["--stall-timeout", "300ms"], "http-status"),
+            waiting, "http-status"),
         FailureCase("403", Response(403), [], "http-status"),
         FailureCase("410", Response(410), [], "http-status"),
         FailureCase("500", Response(500), [], "http-status"),
@@ -148,19 +151,19 @@ extension FailureCase {
     private static let waits: [FailureCase] = [
         FailureCase(
             "silent before the head", Response(ending: .stalledBeforeHead),
-            ["--timeout", "500ms"], "timeout"),
+            ["--timeout", "3s"], "timeout"),
         FailureCase(
             "silent in the body", .image(picture, ending: .stalledAfter(bodyBytes: 100)),
-            ["--timeout", "500ms"], "timeout"),
+            ["--timeout", "3s"], "timeout"),
         FailureCase(
             "stalled before the head", Response(ending: .stalledBeforeHead),
-            ["--stall-timeout", "1s"], "stalled"),
+            waiting, "stalled"),
         FailureCase(
             "stalled in the head", Response(ending: .stalledInsideHead),
-            ["--stall-timeout", "1s"], "stalled"),
+            waiting, "stalled"),
         FailureCase(
             "stalled in the body", .image(picture, ending: .stalledAfter(bodyBytes: 100)),
-            ["--stall-timeout", "1s"], "stalled"),
+            waiting, "stalled"),
     ]
 
     /// All cases, by their options.
@@ -242,11 +245,11 @@ struct FailureTests {
         try await withOrigin { origin in
             let picture = Fixtures.png(width: 16, height: 16, isNoise: true)
             var response = Response.image(picture)
-            response.drip = (bytes: picture.count / 6, interval: .milliseconds(250))
+            response.drip = (bytes: picture.count / 8, interval: .milliseconds(500))
             origin.serve("/slow", response)
             try await withWorkspace(without: [.retries, .probes, .stalls]) { workspace in
                 let run = try await workspace.prefetch(
-                    [origin.url("/slow")], "--stall-timeout", "1s")
+                    [origin.url("/slow")], "--stall-timeout", "3s")
                 #expect(run.report.verdicts == ["downloaded"], "\(run.result)")
             }
         }
@@ -256,12 +259,12 @@ struct FailureTests {
         try await withOrigin { origin in
             let urls = (0..<6).map { index in
                 var response = Response.image(Fixtures.png(seed: index))
-                response.delayBeforeHead = .milliseconds(300)
+                response.delayBeforeHead = .milliseconds(600)
                 origin.serve("/\(index)", response)
                 return origin.url("/\(index)")
             }
             try await withWorkspace(without: [.stalls]) { workspace in
-                let run = try await workspace.prefetch(urls, "-j", "1", "--timeout", "1s")
+                let run = try await workspace.prefetch(urls, "-j", "1", "--timeout", "3s")
                 #expect(run.summary.outcomes == ["downloaded": 6], "\(run.result)")
             }
         }

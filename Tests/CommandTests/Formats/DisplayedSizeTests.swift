@@ -25,8 +25,8 @@ struct DisplayedSizeTests {
                     picture.save(f"{kind}-{width}-{orientation}", kind, quality=92, exif=exif)
         """
 
-    /// Compares files with their sources as displayed. A line for each: width, height, tag, the mean
-    /// difference of samples after resizing to one size, and the number of other EXIF tags.
+    /// Compares files with their sources as displayed. A line for each: width, height, tag, mean
+    /// difference of samples after resizing to one size, and number of other EXIF tags.
     private static let viewer = """
         import subprocess, sys
         from PIL import Image, ImageChops, ImageOps, ImageStat

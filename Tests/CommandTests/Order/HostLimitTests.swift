@@ -110,15 +110,15 @@ struct HostLimitTests {
             let lines = serveDetours(origin, 24)
             try await withWorkspace(without: [.retries, .probes, .stalls]) { workspace in
                 let run = try await workspace.prefetch(
-                    lines, "--host-interval", "100ms", "--retry", "2", "--retry-delay", "20ms")
+                    lines, "--host-interval", "200ms", "--retry", "2", "--retry-delay", "20ms")
                 #expect(run.summary.outcomes == ["downloaded": 24], "\(run.result)")
                 for (name, count) in [("a.localhost", 30), ("b.localhost", 12)] {
                     let arrivals = origin.snapshot[name].arrivals
                     try #require(arrivals.count == count)
                     let whole = arrivals[count - 1] - arrivals[0]
-                    #expect(whole > .milliseconds((count - 1) * 100 - 300), "\(name)")
+                    #expect(whole > .milliseconds((count - 1) * 200 - 400), "\(name)")
                     for (first, last) in zip(arrivals, arrivals.dropFirst(5)) {
-                        #expect(last - first > .milliseconds(5 * 100 - 200), "\(name)")
+                        #expect(last - first > .milliseconds(5 * 200 - 400), "\(name)")
                     }
                 }
             }
