@@ -158,3 +158,7 @@ struct Prefetch: ParsableCommand {
 private struct NamedCommand: ParsableCommand {
     static let configuration = Prefetch.makeConfiguration(default: nil)
 }
+
+/// A command that looks for images: without a cache it ends with status 1, as for a missing image.
+/// The other commands end with 2.
+protocol SearchingCommand: ParsableCommand {}

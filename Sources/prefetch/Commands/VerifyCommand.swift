@@ -2,7 +2,6 @@ import ArgumentParser
 import CacheStorage
 import PrefetchModel
 import Reporting
-import Threading
 import Upkeep
 
 struct VerifyCommand: ParsableCommand {
@@ -74,16 +73,15 @@ struct VerifyCommand: ParsableCommand {
         let start = ContinuousClock.now
         let signals = try SignalWatcher()
         var lines = LineWriter.standardOutput()
-        let signal = Monitor<Int32?>(nil)
         let totals =
             repair
-            ? try verifyAndRepair(from: start, signals, signal, &lines)
-            : try verify(from: start, signals, signal, &lines)
+            ? try verifyAndRepair(from: start, signals, &lines)
+            : try verify(from: start, signals, &lines)
         let elapsed = ContinuousClock.now - start
         if json { try lines.write(JSONObject(totals, elapsed: elapsed)) }
         try lines.finish()
         // A signal behind the last file has stopped nothing.
-        let caught = totals.isComplete ? nil : signal.withLock { $0 }
+        let caught = totals.isComplete ? nil : signals.caught
         if !quiet, !json {
             let text = text(totals, wasInterrupted: caught != nil, elapsed: elapsed)
             StandardError.write("prefetch: \(text)")
@@ -95,29 +93,27 @@ struct VerifyCommand: ParsableCommand {
     // MARK: The work
 
     private func verify(
-        from start: ContinuousClock.Instant, _ signals: SignalWatcher, _ signal: Monitor<Int32?>,
-        _ lines: inout LineWriter
+        from start: ContinuousClock.Instant, _ signals: SignalWatcher, _ lines: inout LineWriter
     ) throws -> CacheVerification.Totals {
         let catalog = try options.cache.catalog()
         let place = try catalog.verifiedFolders()
         let verification = try CacheVerification(
             reading: catalog, extent(from: start, finishedFolders: place))
-        let totals = try run(verification, signals, signal, since: start, &lines)
+        let totals = try run(verification, signals, since: start, &lines)
         // Most verifications are complete and never write.
         if place > 0 || !totals.isComplete, !totals.isDatabaseDamaged { notePlace(totals) }
         return totals
     }
 
     private func verifyAndRepair(
-        from start: ContinuousClock.Instant, _ signals: SignalWatcher, _ signal: Monitor<Int32?>,
-        _ lines: inout LineWriter
+        from start: ContinuousClock.Instant, _ signals: SignalWatcher, _ lines: inout LineWriter
     ) throws -> CacheVerification.Totals {
         // Locked first: no other verification moves the position then.
         try options.change { cache in
             let place = try options.cache.catalog().verifiedFolders()
             let verification = try CacheVerification(
                 repairing: cache, extent(from: start, finishedFolders: place))
-            let totals = try run(verification, signals, signal, since: start, &lines)
+            let totals = try run(verification, signals, since: start, &lines)
             if totals.isComplete { try cache.endKeepingOrphans() }
             if !totals.isDatabaseDamaged { try cache.setVerifiedFolders(totals.place) }
             return totals
@@ -138,12 +134,11 @@ struct VerifyCommand: ParsableCommand {
     }
 
     private func run(
-        _ verification: CacheVerification, _ signals: SignalWatcher, _ signal: Monitor<Int32?>,
+        _ verification: CacheVerification, _ signals: SignalWatcher,
         since start: ContinuousClock.Instant, _ lines: inout LineWriter
     ) throws -> CacheVerification.Totals {
-        signals.hand { number in
-            guard verification.stop() else { ProcessEnd.die(of: number) }
-            signal.withLock { $0 = number }
+        signals.hand { signal in
+            guard verification.stop() else { ProcessEnd.die(of: signal) }
         }
         var line = ProgressText(isWanted: !quiet)
         defer { line.clear() }

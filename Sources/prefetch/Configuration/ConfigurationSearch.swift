@@ -29,14 +29,13 @@ struct ConfigurationSearch {
     func files() throws -> [ConfigurationFile] {
         guard file != ConfigurationSearch.noFile else { return [] }
         if let file {
-            do throws(UserError) {
-                let bytes = try InputFile(file).read(limit: ConfigurationFile.maximumBytes + 1)
-                return [ConfigurationFile(bytes, path: file, keys: .ofRun, isForeign: false)]
-            } catch {
-                throw UserError(
-                    "\(file): \(error.message)",
-                    hint: "--config names a configuration file, or none")
+            let bytes = try reporting(as: {
+                $0.subject = file
+                $0.hint = "--config names a configuration file, or none"
+            }) {
+                try InputFile(file).read(limit: ConfigurationFile.maximumBytes + 1)
             }
+            return [ConfigurationFile(bytes, path: file, keys: .ofRun, isForeign: false)]
         }
         var files: [ConfigurationFile] = []
         for place in places {

@@ -24,7 +24,8 @@ struct ConfiguredFiles {
         }
         // All files are protected: the next call may read others.
         let files = search.paths.compactMap { path -> ConfigurationFile? in
-            guard let bytes = try? InputFile.readRegular(path) else { return nil }
+            let bytes = try? InputFile.readRegular(path, limit: ConfigurationFile.maximumBytes)
+            guard let bytes else { return nil }
             return ConfigurationFile(bytes, path: path, keys: .ofRun, isForeign: false)
         }
         var named = files.flatMap { file in

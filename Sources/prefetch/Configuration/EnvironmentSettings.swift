@@ -2,6 +2,12 @@ import ConfigurationFiles
 import Glibc
 import PrefetchModel
 
+/// The value of an environment variable; nil if it is unset or empty.
+func environment(_ name: String) -> String? {
+    guard let value = getenv(name), value.pointee != 0 else { return nil }
+    return String(cString: value)
+}
+
 /// Environment variables that set flags: `PREFETCH_HOST_CONCURRENCY` is `--host-concurrency`.
 enum EnvironmentSettings {
     private static let prefix = "PREFETCH_"

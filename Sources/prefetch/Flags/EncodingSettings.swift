@@ -101,14 +101,13 @@ struct OverlayArguments: Sendable {
     /// Reads and decodes a file, and returns its digest.
     mutating func read(_ file: String) throws(UserError) -> ContentDigest {
         if let digest = digests[file] { return digest }
-        do throws(UserError) {
-            let bytes = try InputFile(OverlayArguments.path(file)).read(
-                limit: OverlayFiles.mostBytes + 1)
-            let digest = try decoded.add(bytes)
-            digests[file] = digest
-            return digest
-        } catch {
-            throw UserError(.usage, "overlay=\(file): \(error.message)")
+        let path = OverlayArguments.path(file)
+        let digest = try reporting(as: {
+            $0 = UserError(.usage, "overlay=\(file): \($0.message)")
+        }) {
+            try decoded.add(InputFile(path).read(limit: OverlayFiles.mostBytes + 1))
         }
+        digests[file] = digest
+        return digest
     }
 }

@@ -24,10 +24,8 @@ enum RequestFiles {
     private static func field(
         _ line: some StringProtocol, _ subject: String
     ) throws(UserError) -> HeaderField {
-        do {
-            return try HeaderField(requestLine: line)
-        } catch {
-            throw UserError(.usage, "\(subject): \(error.message)")
+        try reporting(as: { $0.message = "\(subject): \($0.message)" }) {
+            try HeaderField(requestLine: line)
         }
     }
 
@@ -102,15 +100,9 @@ enum RequestFiles {
     static func contents(
         of path: String, _ flag: String, limit: Int = 64 << 10
     ) throws -> String {
-        let bytes: [UInt8]
-        do throws(InputFileError) {
-            let descriptor = try InputFile.openRegular(path)
-            defer { close(descriptor) }
-            bytes = try InputFile.read(descriptor, limit: limit + 1)
-        } catch {
-            throw UserError(
-                "\(path): \(error.cause)", hint: "\(flag) names this file")
-        }
+        let bytes = try Result { () throws(InputFileError) in
+            try InputFile.readRegular(path, limit: limit + 1)
+        }.mapError { UserError("\(path): \($0.cause)", hint: "\(flag) names this file") }.get()
         guard bytes.count <= limit else {
             throw UserError(
                 "\(path): larger than \(ByteCount(limit)), the limit for \(flag)")

@@ -1,10 +1,9 @@
 import CLinux
-import ConfigurationFiles
 import Glibc
 import PrefetchModel
 
 /// Why a file can't be read.
-enum InputFileError: Error {
+enum InputFileError: ReportableError {
     case system(errno: Int32)
     case notRegular
     /// A named pipe that no process opened for writing in time.
@@ -26,6 +25,8 @@ enum InputFileError: Error {
         if case .system = self { return "cannot read: \(cause)" }
         return cause
     }
+
+    var userError: UserError { UserError(message) }
 }
 
 /// A file that an argument names; `-` is standard input.
@@ -44,14 +45,12 @@ struct InputFile {
 
     /// Reads the file, or the first `limit` bytes of it.
     func read(limit: Int) throws(UserError) -> [UInt8] {
-        try reading { descriptor throws(InputFileError) in
-            try InputFile.read(descriptor, limit: limit)
-        }
+        try reading { try InputFile.read($0, limit: limit) }
     }
 
     /// Reads the file in pieces of at most 256 KiB.
     func readPieces(_ body: (UnsafeRawBufferPointer) -> Void) throws(UserError) {
-        try reading { descriptor throws(InputFileError) in
+        try reading { descriptor in
             // One buffer for all pieces: new memory costs more than the reading.
             var piece: [UInt8] = []
             let limit = 256 << 10
@@ -64,15 +63,11 @@ struct InputFile {
         }
     }
 
-    private func reading<Value>(
-        _ body: (Int32) throws(InputFileError) -> Value
-    ) throws(UserError) -> Value {
-        do throws(InputFileError) {
+    private func reading<Value>(_ body: (Int32) throws -> Value) throws(UserError) -> Value {
+        try reporting(as: { $0.subject = name }) {
             let descriptor = path == "-" ? STDIN_FILENO : try InputFile.open(path)
             defer { if descriptor != STDIN_FILENO { close(descriptor) } }
             return try body(descriptor)
-        } catch {
-            throw UserError(name, error.message)
         }
     }
 
@@ -157,11 +152,11 @@ struct InputFile {
         return descriptor
     }
 
-    /// Reads a regular configuration file.
-    static func readRegular(_ path: String) throws(InputFileError) -> [UInt8] {
+    /// Reads a regular file, or the first `limit` bytes of it.
+    static func readRegular(_ path: String, limit: Int) throws(InputFileError) -> [UInt8] {
         let descriptor = try openRegular(path)
         defer { close(descriptor) }
-        return try read(descriptor, limit: ConfigurationFile.maximumBytes)
+        return try read(descriptor, limit: limit)
     }
 
     /// Opens a regular file for reading.

@@ -95,24 +95,10 @@ enum AvailableProcessors {
 
     /// The text of a kernel file; nil if it doesn't exist or exceeds 4 MiB.
     private static func contents(of path: String) -> String? {
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else { return nil }
-        defer { close(descriptor) }
-        // A container's mount takes about a kibibyte.
-        var bytes = [UInt8](repeating: 0, count: 1 << 16)
-        var count = 0
-        while true {
-            if count == bytes.count {
-                guard count < 4 << 20 else { return nil }
-                bytes += [UInt8](repeating: 0, count: count)
-            }
-            let result = bytes.withUnsafeMutableBytes {
-                read(descriptor, $0.baseAddress?.advanced(by: count), $0.count - count)
-            }
-            if result < 0, errno == EINTR { continue }
-            guard result >= 0 else { return nil }
-            guard result > 0 else { return String(decoding: bytes[..<count], as: UTF8.self) }
-            count += result
+        let limit = 4 << 20
+        guard let bytes = try? InputFile(path).read(limit: limit), bytes.count < limit else {
+            return nil
         }
+        return String(decoding: bytes, as: UTF8.self)
     }
 }

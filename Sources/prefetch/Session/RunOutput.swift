@@ -158,3 +158,24 @@ extension RunSummary {
         exitStatus = 128 + signal
     }
 }
+
+enum ChangeCommand {
+    /// Runs a command by the shell, and waits for its end. Its standard output is the standard
+    /// error of this process: its standard output may be data. The variable `PREFETCH_CHANGED` has
+    /// `count`. The next signal is passed on to the command and its children.
+    ///
+    /// - Returns: why it failed, nil if it has exited with 0, and the signal.
+    static func run(
+        _ command: String, count: Int, signals: SignalWatcher
+    ) -> (problem: String?, signal: Int32?) {
+        setenv("PREFETCH_CHANGED", "\(count)", 1)
+        let child: ChildProcess
+        do {
+            child = try ChildProcess(shell: command, output: STDERR_FILENO)
+        } catch {
+            return (error.description, nil)
+        }
+        signals.hand { child.send($0) }
+        return (child.wait(), signals.caught)
+    }
+}

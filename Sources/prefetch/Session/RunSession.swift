@@ -3,7 +3,6 @@ import CacheStorage
 import Pipeline
 import PrefetchModel
 import Reporting
-import Threading
 
 struct OpenedRun {
     let session: RunSession
@@ -22,9 +21,7 @@ struct OpenedRun {
             ? StoredLists(cache.directory)
             : ListFetcher(configuration, in: cache.directory, wallClock: WallClock.now)
         let control = RunControl()
-        let stop = Monitor<Int32?>(nil)
         session.signals.hand(to: { [storage = session.storage] signal in
-            stop.withLock { $0 = signal }
             control.stop(signal: signal)
             opening.cancel()
             storage?.stop()
@@ -39,7 +36,7 @@ struct OpenedRun {
         } catch {
             var summary = RunSummary(
                 error, startedAt: startedAt, opening.counts, in: output.cachePath)
-            if let signal = stop.withLock({ $0 }) {
+            if let signal = session.signals.caught {
                 summary.stop(by: signal)
             } else if command.showing.summary != .text {
                 error.report()
@@ -55,7 +52,7 @@ struct OpenedRun {
         log.conclude(&summary, session.shard?.result)
         if let storage = session.storage {
             command.copy(cache.directory, to: storage, of: session.shard, &summary, reporter)
-            if let signal = stop.withLock({ $0 }) { summary.stop(by: signal) }
+            if let signal = session.signals.caught { summary.stop(by: signal) }
         }
         if let failure = summary.snapshotFailure, !command.showing.quiet {
             reporter.message("\(failure); no database snapshot was taken; the last one is kept")

@@ -11,7 +11,7 @@ import Threading
 final class SignalWatcher: Sendable {
     typealias Handler = @Sendable (Int32) -> Void
 
-    private let handler = Monitor<Handler?>(nil)
+    private let next = Monitor<(handler: Handler?, caught: Int32?)>((nil, nil))
     private let statusHandler = Monitor<(@Sendable () -> Void)?>(nil)
     private let signals: [Int32]
 
@@ -25,8 +25,11 @@ final class SignalWatcher: Sendable {
 
     /// Passes the next signal, and only that one, to `handler` on the watcher's thread.
     func hand(to handler: @escaping Handler) {
-        self.handler.withLock { $0 = handler }
+        next.withLock { $0 = (handler, nil) }
     }
+
+    /// The signal that the last handler has received, known before it is called; nil without one.
+    var caught: Int32? { next.withLock { $0.caught } }
 
     /// Calls `handler` on the watcher's thread for each SIGUSR1, which is otherwise ignored.
     func onStatusRequest(_ handler: @escaping @Sendable () -> Void) {
@@ -45,9 +48,9 @@ final class SignalWatcher: Sendable {
                 statusHandler.withLock { $0 }?()
                 continue
             }
-            let handler = self.handler.withLock { handler in
-                defer { handler = nil }
-                return handler
+            let handler = next.withLock { next in
+                defer { if next.handler != nil { next = (nil, signal) } }
+                return next.handler
             }
             guard let handler else {
                 // timeout(1) sends one signal to the process and to its group.
@@ -73,30 +76,5 @@ final class SignalWatcher: Sendable {
         sigemptyset(&set)
         for signal in signals { sigaddset(&set, signal) }
         return set
-    }
-}
-
-enum ChangeCommand {
-    /// Runs a command by the shell, and waits for its end. Its standard output is the standard
-    /// error of this process: its standard output may be data. The variable `PREFETCH_CHANGED` has
-    /// `count`. The next signal is passed on to the command and its children.
-    ///
-    /// - Returns: why it failed, nil if it has exited with 0, and the signal.
-    static func run(
-        _ command: String, count: Int, signals: SignalWatcher
-    ) -> (problem: String?, signal: Int32?) {
-        setenv("PREFETCH_CHANGED", "\(count)", 1)
-        let child: ChildProcess
-        do {
-            child = try ChildProcess(shell: command, output: STDERR_FILENO)
-        } catch {
-            return (error.description, nil)
-        }
-        let received = Monitor<Int32?>(nil)
-        signals.hand { signal in
-            received.withLock { $0 = signal }
-            child.send(signal)
-        }
-        return (child.wait(), received.withLock { $0 })
     }
 }

@@ -1,8 +1,5 @@
-import ArgumentParser
 internal import CCrash
 import Glibc
-import Manifests
-import PrefetchModel
 
 /// The only ways to exit. Other threads may still run; the one that waits for signals never ends.
 enum ProcessEnd {
@@ -22,41 +19,5 @@ enum ProcessEnd {
         raise(signal)
         // The first process of a container doesn't die by a signal; shells use this status.
         ccrash_end(128 + signal)
-    }
-}
-
-/// A command that looks for images: without a cache it ends with status 1, as for a missing image.
-/// The other commands end with 2.
-protocol SearchingCommand: ParsableCommand {}
-
-// The only conversion of errors into messages and exit statuses (docs/exit-status.md).
-
-extension UserError {
-    /// The message for the user; nil for an error of the parser.
-    init?(_ error: any Error, _ lists: ConfiguredLists) {
-        switch error {
-        case let error as ManifestError:
-            self.init(error.description, hint: ManifestSequence.hint(for: error, lists))
-        case let error as any ReportableError: self = error.userError
-        default: return nil
-        }
-    }
-
-    func exitStatus(of command: (any ParsableCommand)?) -> Int32 {
-        switch kind {
-        case .closedPipe: 0
-        case .incomplete: 1
-        case .failed: 2
-        case .missing: command is any SearchingCommand ? 1 : 2
-        case .cancelled: 3
-        case .usage: EX_USAGE
-        case .busy: EX_TEMPFAIL
-        }
-    }
-
-    /// Prints the message and the hint; nothing without a message.
-    func report() {
-        guard !message.isEmpty else { return }
-        StandardError.message(description, hint: hint)
     }
 }

@@ -165,17 +165,16 @@ struct ExportCommand: InvokedCommand {
     ) throws -> Export? {
         var collection = collection
         let plan = collection.plan
-        let signal = Monitor<Int32?>(nil)
         let line = Monitor(ProgressText(isWanted: !quiet))
         defer { line.withLock { $0.clear() } }
         do {
             let tree = try ExportTree(
                 folder, for: plan, self.tree.settings(collection.gap), from: catalog.directory,
                 at: now)
-            signals.hand { number in signal.withLock { $0 = number } }
+            signals.hand { _ in }
             let problems = try tree.write(
                 workers: AvailableProcessors.count,
-                isCancelled: { signal.withLock { $0 != nil } },
+                isCancelled: { signals.caught != nil },
                 progress: { done, all in
                     line.withLock { $0.show("prefetch: exporting: \(done)/\(all)") }
                 })
@@ -191,12 +190,10 @@ struct ExportCommand: InvokedCommand {
                 collection: collection, lost: Set(lost.map(\.path)),
                 hasChanged: hasChanged, changes: tree.changes)
         } catch {
-            guard error.kind == .cancelled, let number = signal.withLock({ $0 }) else {
-                throw error
-            }
+            guard error.kind == .cancelled, let signal = signals.caught else { throw error }
             line.withLock { $0.clear() }
             StandardError.write("prefetch: \(folder): interrupted; the folder is as it was")
-            ProcessEnd.die(of: number)
+            ProcessEnd.die(of: signal)
         }
     }
 

@@ -211,11 +211,7 @@ extension AttrCommand {
                 .usage, "the arguments are not valid UTF-8",
                 hint: "--file sets a value of any bytes")
         }
-        do {
-            return try EntryAttribute(name: name, value: value)
-        } catch {
-            throw UserError(.usage, error.message)
-        }
+        return try EntryAttribute(name: name, value: value)
     }
 
     /// Whether every argument of the process is UTF-8.

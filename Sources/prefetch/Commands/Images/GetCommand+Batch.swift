@@ -144,13 +144,13 @@ extension GetCommand {
             if var item = answer.item {
                 let wantsFailure = json && item.standing(at: now) != .fresh
                 let failure = try wantsFailure ? catalog.failure(of: item.resource) : nil
-                do throws(UserError) {
+                do {
                     try check(item, failure: failure, at: now)
                     answer.isChecked = !skipsCheck
                     answer.path = try path(of: &item, in: catalog)
                     answer.item = item
                 } catch {
-                    answer.message = error.message
+                    answer.message = UserError(reporting: error).description
                 }
             } else if record.problem >= 0 {
                 // An invalid line may still be a cache key, which was looked up above.

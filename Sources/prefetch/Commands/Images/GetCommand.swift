@@ -112,9 +112,9 @@ struct GetCommand: SearchingCommand {
             try variants.map { try catalog.failure(of: $0[0].resource) }
             ?? image.failure(in: catalog)
         let cooling = try failure == nil ? [:] : catalog.coolingTimes(at: now)
-        let item: CacheCatalog.Item
-        let path: String
-        do throws(UserError) {
+        let (item, path) = try reporting(as: {
+            $0 = UserError(.incomplete, image.shown, $0.description, hint: $0.hint)
+        }) {
             guard let variant = try choice.chosen(of: variants ?? []) else {
                 var refusal = UserError(absenceAfter: failure, at: now, cooling: cooling)
                 if failure == nil, UsageAdvice.isFile(image.text) {
@@ -125,10 +125,8 @@ struct GetCommand: SearchingCommand {
             }
             var chosen = variant
             try check(chosen, failure: failure, at: now)
-            path = try self.path(of: &chosen, in: catalog)
-            item = chosen
-        } catch {
-            throw UserError(.incomplete, image.shown, error.message, hint: error.hint)
+            let path = try self.path(of: &chosen, in: catalog)
+            return (chosen, path)
         }
         if json {
             var object = JSONObject(
@@ -168,20 +166,13 @@ struct GetCommand: SearchingCommand {
 
     /// The path of an image's file, compared with its digest unless `--no-check` was given.
     ///
-    /// - Throws: `UserError` with status 1 if the file is missing, damaged or unreadable.
-    func path(
-        of item: inout CacheCatalog.Item, in catalog: CacheCatalog
-    ) throws(UserError) -> String {
-        var path: String?
-        do throws(StorageError) {
+    /// - Throws: `UserError` with status 1 if the file is missing or damaged, and ``StorageError``.
+    func path(of item: inout CacheCatalog.Item, in catalog: CacheCatalog) throws -> String {
+        var path = try file(of: item, in: catalog)
+        // A run may have replaced or removed the image since its row was read.
+        while path == nil, let now = try catalog.item(like: item), now.image != item.image {
+            item = now
             path = try file(of: item, in: catalog)
-            // A run may have replaced or removed the image since its row was read.
-            while path == nil, let now = try catalog.item(like: item), now.image != item.image {
-                item = now
-                path = try file(of: item, in: catalog)
-            }
-        } catch {
-            throw UserError(.incomplete, error.description, hint: error.hint)
         }
         guard let path else {
             throw UserError(

@@ -119,20 +119,15 @@ struct PutCommand: ParsableCommand {
             UserError(.incomplete, "\(input.name): \(message)")
         }
         let limit = configuration.limits.maximumBodySize
-        let bytes: [UInt8]
-        do {
-            bytes = try input.read(limit: limit.bytes < .max ? limit.bytes + 1 : limit.bytes)
-        } catch {
-            throw refusal(error.message)
+        let bytes = try reporting(as: { $0.kind = .incomplete }) {
+            try input.read(limit: limit.bytes < .max ? limit.bytes + 1 : limit.bytes)
         }
         guard bytes.count <= limit.bytes else {
             throw refusal("larger than --max-filesize (\(limit))")
         }
-        do throws(Failure) {
-            return try ImageSeed(bytes, by: configuration, optional: Set(stored.map(\.name)))
-        } catch {
-            throw refusal(error.message)
-        }
+        return try Result { () throws(Failure) in
+            try ImageSeed(bytes, by: configuration, optional: Set(stored.map(\.name)))
+        }.mapError { refusal($0.message) }.get()
     }
 
     /// The variants of the stored image that no flag names. A run makes them of a new image, too.

@@ -201,15 +201,11 @@ struct FileImport {
         }
         var found: Set<String> = []
         for shard in shards {
-            let file: Int32
-            do throws(InputFileError) {
-                let name = shard.dropFirst(command.source.count + 1)
-                file =
-                    shard == command.source
+            let name = String(shard.dropFirst(command.source.count + 1))
+            let file = try reporting(as: { $0.subject = shard }) {
+                shard == command.source
                     ? try InputFile.openRegular(shard)
-                    : try InputFile.openRegular(String(name), in: command.source)
-            } catch {
-                throw UserError("\(shard): \(error.message)")
+                    : try InputFile.openRegular(name, in: command.source)
             }
             defer { close(file) }
             do {

@@ -2,7 +2,6 @@ import ArgumentParser
 import CacheStorage
 import Pages
 import PrefetchModel
-import Threading
 import Upkeep
 
 struct GalleryCommand: ParsableCommand {
@@ -37,8 +36,7 @@ struct GalleryCommand: ParsableCommand {
 
     func run() throws {
         let signals = try SignalWatcher()
-        let signal = Monitor<Int32?>(nil)
-        signals.hand { number in signal.withLock { $0 = number } }
+        signals.hand { _ in }
         let catalog = try cache.catalog()
         let now = WallClock.now()
         var files = WrittenFiles()
@@ -52,10 +50,10 @@ struct GalleryCommand: ParsableCommand {
         var line = ProgressText(isWanted: !quiet)
         defer { line.clear() }
         func endIfInterrupted() {
-            guard let number = signal.withLock({ $0 }) else { return }
+            guard let signal = signals.caught else { return }
             line.clear()
             folder.discard()
-            ProcessEnd.die(of: number)
+            ProcessEnd.die(of: signal)
         }
         var writer = PageWriter(gallery: gallery, folder: folder, previews: previews)
         var selection = ListSelection()

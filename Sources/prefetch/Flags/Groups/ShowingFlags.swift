@@ -101,12 +101,9 @@ extension Flags<ShowingFlags> {
     ///   replaced: its folder cannot be written, or it is not a regular file.
     func checkReplacedFiles() throws {
         for (flag, path) in replacedFiles {
-            do {
+            let hint = "\(flag) names a file in an existing folder"
+            try reporting(as: { $0.hint = $0.hint ?? hint }) {
                 try FilePlace(path).checkReplacing()
-            } catch {
-                throw UserError(
-                    error.description,
-                    hint: error.hint ?? "\(flag) names a file in an existing folder")
             }
         }
     }
