@@ -7,7 +7,7 @@ internal import CSQLite
 package final class RemoteDatabase: @unchecked Sendable {
     package typealias Read = (Range<Int>) throws -> [UInt8]
 
-    private let size: Int
+    fileprivate let size: Int
     private let read: Read
     /// The error of ``Read`` that SQLite has reported as `SQLITE_IOERR`.
     package private(set) var failure: (any Error)?
@@ -113,8 +113,6 @@ package final class RemoteDatabase: @unchecked Sendable {
             .initializeMemory(as: UInt8.self, repeating: 0)
         return ioErrorShortRead
     }
-
-    fileprivate var fileSize: Int { size }
 }
 
 // Macros that Swift does not import.
@@ -151,7 +149,7 @@ private nonisolated(unsafe) let fileFunctions: UnsafeMutablePointer<sqlite3_io_m
     functions.pointee.xSync = { _, _ in SQLITE_OK }
     functions.pointee.xFileSize = { file, size in
         guard let database = database(of: file) else { return SQLITE_IOERR }
-        size?.pointee = sqlite3_int64(database.fileSize)
+        size?.pointee = sqlite3_int64(database.size)
         return SQLITE_OK
     }
     functions.pointee.xLock = { _, _ in SQLITE_OK }

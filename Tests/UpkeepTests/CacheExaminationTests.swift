@@ -16,12 +16,12 @@ struct CacheExaminationTests {
             let cache = try OpenCache.open(path: path, waiting: .upTo(.seconds(30)))
             try #require(cache).synchronize()
         }
-        let examination = CacheExamination(try CacheDirectory(path: path, access: .readOnly))
-        #expect(examination.namesWithoutAccess.isEmpty)
+        let directory = try CacheDirectory(path: path, access: .readOnly)
+        #expect(directory.namesWithoutAccess.isEmpty)
         let file = "\(path)/\(name)"
         try #require(chmod(file, mode_t(mode)) == 0)
         defer { chmod(file, 0o700) }
         let bits = ["prefetch.sqlite": "0444", "lock": "0444", "content": "0000"][name] ?? "0555"
-        #expect(examination.namesWithoutAccess == ["\(name) (\(bits))"])
+        #expect(directory.namesWithoutAccess == ["\(name) (\(bits))"])
     }
 }

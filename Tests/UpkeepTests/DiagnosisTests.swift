@@ -40,8 +40,8 @@ struct DiagnosisTests {
 
     private func ownership(
         isOwn: Bool = true, groupWrites: Bool = false
-    ) -> CacheExamination.Ownership {
-        CacheExamination.Ownership(
+    ) -> CacheDirectory.Ownership {
+        CacheDirectory.Ownership(
             owner: 1000, isOwn: isOwn, groupWrites: groupWrites,
             bits: groupWrites ? "0770" : "0700")
     }

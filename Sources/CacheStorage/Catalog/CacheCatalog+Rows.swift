@@ -59,18 +59,24 @@ extension CacheCatalog {
     /// selection; it ends the listing by throwing. The rows are streamed, so memory use is
     /// constant.
     package func forEachItem(of selection: ListSelection, _ body: (Item) throws -> Void) throws {
-        if selection.isEverything { return try forEachVariant(withAttributes: true, body) }
         try database.stream("listing") { database in
-            let rows = try selection.statement(reading: CacheCatalog.columns, in: database)
             let hasFailures = try FailureLog.isAny(in: database)
-            while try rows.step() {
-                guard var item = try Item(rows) else { continue }
-                item.attributes = try AttributeStore.fetch(
-                    resource: item.resource.id, in: database)
+            func finish(_ item: Item) throws {
+                var item = item
                 if hasFailures {
                     item.failure = try CacheCatalog.failure(of: item.resource, in: database)
                 }
                 try body(item)
+            }
+            if selection.isEverything {
+                return try CacheCatalog.forEachItemWithAttributes(in: database, finish)
+            }
+            let rows = try selection.statement(reading: CacheCatalog.columns, in: database)
+            while try rows.step() {
+                guard var item = try Item(rows) else { continue }
+                item.attributes = try AttributeStore.fetch(
+                    resource: item.resource.id, in: database)
+                try finish(item)
             }
         }
     }

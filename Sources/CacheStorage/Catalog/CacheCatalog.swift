@@ -111,31 +111,17 @@ package struct CacheCatalog: Sendable {
         ) { try $0.text(0) }
     }
 
-    /// Calls `body` for every variant, ordered by key and recipe.
-    ///
-    /// The rows are streamed, so memory use is constant. With attributes, the variants of one
-    /// resource are held at a time, and failures are included.
-    package func forEachVariant(
-        withAttributes: Bool = false, _ body: (Item) throws -> Void
-    ) throws {
+    /// Calls `body` for every variant, ordered by key and recipe. The rows are streamed, so memory
+    /// use is constant.
+    package func forEachVariant(_ body: (Item) throws -> Void) throws {
         try database.stream("listing") { database in
-            guard withAttributes else {
-                return try database.forEach(
-                    """
-                    SELECT \(CacheCatalog.columns)
-                    FROM resource JOIN variant ON id = resource_id ORDER BY key, recipe
-                    """
-                ) {
-                    if let item = try Item($0) { try body(item) }
-                }
-            }
-            let hasFailures = try FailureLog.isAny(in: database)
-            try CacheCatalog.forEachItemWithAttributes(in: database) { item in
-                var item = item
-                if hasFailures {
-                    item.failure = try CacheCatalog.failure(of: item.resource, in: database)
-                }
-                try body(item)
+            try database.forEach(
+                """
+                SELECT \(CacheCatalog.columns)
+                FROM resource JOIN variant ON id = resource_id ORDER BY key, recipe
+                """
+            ) {
+                if let item = try Item($0) { try body(item) }
             }
         }
     }

@@ -80,9 +80,7 @@ package struct ListSelection: Sendable {
             \(conditions.isEmpty ? "" : "WHERE \(conditions.joined(separator: " AND "))")
             ORDER BY \(sorting) LIMIT ?
             """)
-        for (index, value) in (values + [.init(limit ?? -1)]).enumerated() {
-            try statement.bind(value, at: Int32(index + 1))
-        }
+        try statement.bind(values + [.init(limit ?? -1)])
         return statement
     }
 
@@ -128,7 +126,7 @@ package struct ListSelection: Sendable {
                 ])
         }
         if let variant {
-            add(variant.condition(parameter: "?"), [variant.parameter].compactMap(\.self))
+            add(variant.condition(parameter: "?"), variant.parameters)
         }
         return (texts, values)
     }

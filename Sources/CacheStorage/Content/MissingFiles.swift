@@ -83,15 +83,9 @@ struct MissingFiles {
         let present = try content.digests(inFolder: folder)
         let suspects = try database.read("comparing files with rows") { database in
             // Reads the index alone.
-            let rows = try database.prepare(
-                "SELECT DISTINCT sha256 FROM variant WHERE sha256 BETWEEN ?1 AND ?2")
-            try rows.bind(folder: folder)
-            var suspects: [ContentDigest] = []
-            while try rows.step() {
-                let digest = try rows.digest(0)
-                if !present.contains(digest) { suspects.append(digest) }
-            }
-            return suspects
+            try database.prepare(
+                "SELECT DISTINCT sha256 FROM variant WHERE sha256 BETWEEN ?1 AND ?2"
+            ).all(.digests(ofFolder: folder)) { try $0.digest(0) }.filter { !present.contains($0) }
         }
         guard !suspects.isEmpty else { return [] }
         return try database.read("comparing files with rows") { database in
@@ -111,18 +105,13 @@ struct MissingFiles {
         in folder: UInt8, where isWanted: (StoredImage) throws(StorageError) -> Bool
     ) throws(StorageError) -> [StoredImage] {
         try database.read("comparing files with rows") { database in
-            let rows = try database.prepare(
+            try database.prepare(
                 """
                 SELECT sha256, format, width, height, bytes FROM variant
                 WHERE sha256 BETWEEN ?1 AND ?2 GROUP BY sha256, format
-                """)
-            try rows.bind(folder: folder)
-            var images: [StoredImage] = []
-            while try rows.step() {
-                guard let image = try rows.storedImage(from: 0) else { continue }
-                if try isWanted(image) { images.append(image) }
-            }
-            return images
+                """
+            ).all(.digests(ofFolder: folder)) { try $0.storedImage(from: 0) }
+                .compactMap(\.self).filter { try isWanted($0) }
         }
     }
 

@@ -75,16 +75,14 @@ extension CacheDatabase {
     /// copy for speed; without its variant, a row would make a run call a missing image fresh.
     /// Returns whether there were any.
     func removeUnfoundedFreshness() throws(StorageError) -> Bool {
-        try write("checking") { database in
-            try database.run(
-                """
-                DELETE FROM freshness WHERE resource_id IN (
-                    SELECT resource_id FROM freshness GROUP BY resource_id
-                    HAVING count(*) > (SELECT count(*) FROM variant
-                        WHERE variant.resource_id = freshness.resource_id))
-                """)
-            return database.changes > 0
-        }
+        try execute(
+            "checking",
+            """
+            DELETE FROM freshness WHERE resource_id IN (
+                SELECT resource_id FROM freshness GROUP BY resource_id
+                HAVING count(*) > (SELECT count(*) FROM variant
+                    WHERE variant.resource_id = freshness.resource_id))
+            """) > 0
     }
 
     /// Reads every row as runs and commands do, which throws for invalid values.
@@ -204,7 +202,8 @@ extension CacheDirectory {
         close(number)
     }
 
-    var isDatabaseSuspected: Bool { contains(CacheDirectory.suspicionName) }
+    /// Whether a command found damage and left a mark.
+    package var isDatabaseSuspected: Bool { contains(CacheDirectory.suspicionName) }
 
     /// Whether the damage is certain and needs no check.
     var isDatabaseDamageCertain: Bool {

@@ -206,24 +206,33 @@ package final class CacheDatabase: Sendable {
     func read<Result>(
         _ operation: String, _ work: (Connection) throws -> Result
     ) throws(StorageError) -> Result {
-        try access(operation, in: .deferred, work)
-    }
-
-    /// Reads rows and hands them over; errors other than SQLite's are passed on unchanged.
-    func stream(_ operation: String, _ work: (Connection) throws -> Void) throws {
-        do {
-            try connection.access { try transaction(.deferred, $0, work) }
-        } catch let error as SQLiteError {
-            let error = StorageError(error, operation, path)
-            note(error)
-            throw error
-        }
+        try StorageError.converting(operation, path) { try stream(operation, work) }
     }
 
     func write<Result>(
         _ operation: String, _ work: (Connection) throws -> Result
     ) throws(StorageError) -> Result {
-        try access(operation, in: .immediate, work)
+        try StorageError.converting(operation, path) { try stream(operation, in: .immediate, work) }
+    }
+
+    /// Runs a transaction; errors other than SQLite's are passed on unchanged.
+    func stream<Result>(
+        _ operation: String, in kind: Connection.TransactionKind = .deferred,
+        _ work: (Connection) throws -> Result
+    ) throws -> Result {
+        do {
+            return try connection.access { connection in
+                try connection.transaction(kind) {
+                    try CacheDatabase.awaitIndex(connection, in: directory)
+                    return try work(connection)
+                }
+            }
+        } catch let error as SQLiteError {
+            let error = StorageError(error, operation, path)
+            // The next run might not find the damage without a note.
+            if error.raisesSuspicion, notesDamage { directory.suspectDatabase() }
+            throw error
+        }
     }
 
     func access<Result>(
@@ -232,31 +241,15 @@ package final class CacheDatabase: Sendable {
         try StorageError.converting(operation, path) { try connection.access(work) }
     }
 
-    private func access<Result>(
-        _ operation: String, in kind: Connection.TransactionKind,
-        _ work: (Connection) throws -> Result
-    ) throws(StorageError) -> Result {
-        do {
-            return try access(operation) { try transaction(kind, $0, work) }
-        } catch {
-            note(error)
-            throw error
+    /// Executes one statement. Returns the number of rows that it changed.
+    @discardableResult
+    func execute(
+        _ operation: String, _ sql: String, _ values: Statement.Value...
+    ) throws(StorageError) -> Int {
+        try write(operation) { database in
+            try database.prepare(sql).execute(values)
+            return database.changes
         }
-    }
-
-    private func transaction<Result>(
-        _ kind: Connection.TransactionKind, _ connection: Connection,
-        _ work: (Connection) throws -> Result
-    ) throws -> Result {
-        try connection.transaction(kind) {
-            try CacheDatabase.awaitIndex(connection, in: directory)
-            return try work(connection)
-        }
-    }
-
-    /// Leaves a note of possible damage for the next run, which might not find it otherwise.
-    private func note(_ error: StorageError) {
-        if error.raisesSuspicion, notesDamage { directory.suspectDatabase() }
     }
 
     /// Makes commits wait for the disk. With a rollback journal they always do.

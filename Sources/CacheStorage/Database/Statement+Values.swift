@@ -21,15 +21,19 @@ extension Statement {
     /// The placeholder in the columns `thumbhash` and `color`; nil if the first is NULL.
     func placeholder(from column: Int32) throws(SQLiteError) -> Placeholder? {
         if isNull(column) { return nil }
-        let hash = try blob(column, orDamage: "a ThumbHash of another length") {
-            (5...25).contains($0.count) ? [UInt8]($0) : nil
-        }
+        let hash = try thumbHash(column)
         let number = try optionalInteger(column + 1)
         return Placeholder(
             thumbHash: hash,
             colour: try number.map { number throws(SQLiteError) in
                 try value(RGBColor(number: Int(number)), orDamage: "\(number)", in: column + 1)
             })
+    }
+
+    func thumbHash(_ column: Int32) throws(SQLiteError) -> [UInt8] {
+        try blob(column, orDamage: "a ThumbHash of another length") {
+            (5...25).contains($0.count) ? [UInt8]($0) : nil
+        }
     }
 
     /// Reads `url, final_url, permanent_url, redirects, host`.
@@ -54,16 +58,14 @@ extension Statement {
     }
 }
 
-extension Statement {
-    /// Binds the first and last digest of a folder.
-    func bind(folder: UInt8) throws {
-        let rest = ContentDigest.byteCount - 1
-        try bind(.blob([folder] + [UInt8](repeating: 0, count: rest)), at: 1)
-        try bind(.blob([folder] + [UInt8](repeating: .max, count: rest)), at: 2)
-    }
-}
-
 extension [Statement.Value] {
+    /// The first and last digest of a folder.
+    static func digests(ofFolder folder: UInt8) -> [Statement.Value] {
+        [0, .max].map {
+            .blob([folder] + [UInt8](repeating: $0, count: ContentDigest.byteCount - 1))
+        }
+    }
+
     /// Whether the values sort before other ones, in SQLite's order of storage classes and values
     /// ("Datatypes In SQLite", section 4).
     func precedes(_ other: [Statement.Value]) -> Bool {

@@ -94,12 +94,20 @@ extension Statement {
         let validation = ResourceValidation(
             location: try location(from: 1), response: try response(from: 6),
             fetchedAt: try time(13), validatedAt: try time(14), expiresAt: try time(15))
+        var placeholder: Placeholder?
+        if !isNull(21) {
+            // The image is taken without an impossible colour.
+            let colour = try optionalInteger(22).flatMap {
+                RGBColor(number: Int(truncatingIfNeeded: $0))
+            }
+            placeholder = Placeholder(thumbHash: try thumbHash(21), colour: colour)
+        }
         return (
             validation,
             SourceImage(
                 digest: try digest(16), format: format, widthInPixels: try count(18),
                 heightInPixels: try count(19), size: ByteCount(try count(20)),
-                placeholder: try placeholder(from: 21))
+                placeholder: placeholder)
         )
     }
 }

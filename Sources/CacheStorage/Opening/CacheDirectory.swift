@@ -194,9 +194,9 @@ package final class CacheDirectory: Sendable {
     package func isTaken(_ image: StoredImage) -> Bool { contains(image.relativePath) }
 
     /// Reads the content file of a stored image and compares its digest with its name.
-    package func bytes(of image: StoredImage, hasher: borrowing SHA256Hasher) -> FileReading<
-        [UInt8]
-    > {
+    package func bytes(
+        of image: StoredImage, hasher: borrowing SHA256Hasher
+    ) -> FileReading<[UInt8]> {
         FileDescriptor.contents(
             of: image.relativePath, in: handle, size: image.size.bytes
         ).flatMap { bytes in

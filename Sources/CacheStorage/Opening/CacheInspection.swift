@@ -40,18 +40,14 @@ package struct CacheInspection: Sendable {
     /// The images in a folder according to the rows, one for each distinct description.
     package func images(inFolder number: UInt8) throws(StorageError) -> [StoredImage] {
         try database.read("reading digests") { database in
-            let rows = try database.prepare(
+            try database.prepare(
                 """
                 SELECT DISTINCT sha256, format, width, height, bytes, decoded, orientation
                 FROM variant
                 WHERE sha256 BETWEEN ?1 AND ?2 ORDER BY sha256
-                """)
-            try rows.bind(folder: number)
-            var images: [StoredImage] = []
-            while try rows.step() {
-                if let image = try rows.storedImage(from: 0, details: 5) { images.append(image) }
-            }
-            return images
+                """
+            ).all(.digests(ofFolder: number)) { try $0.storedImage(from: 0, details: 5) }
+                .compactMap(\.self)
         }
     }
 

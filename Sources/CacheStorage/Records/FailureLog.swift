@@ -75,27 +75,21 @@ package struct FailureLog: Sendable {
     }
 
     package func remove(key: String) throws(StorageError) -> Bool {
-        try database.write("removing a failure") { database in
-            try database.run("DELETE FROM failure WHERE key = ?", .text(key))
-            return database.changes > 0
-        }
+        try database.execute(
+            "removing a failure", "DELETE FROM failure WHERE key = ?", .text(key)) > 0
     }
 
     /// Removes the failures of a URL, given without user information, under other keys. Returns
     /// whether there was one.
     package func remove(url: String) throws(StorageError) -> Bool {
-        try database.write("removing a failure") { database in
-            try database.run("DELETE FROM failure WHERE url = ? AND url <> key", .text(url))
-            return database.changes > 0
-        }
+        try database.execute(
+            "removing a failure", "DELETE FROM failure WHERE url = ? AND url <> key", .text(url))
+            > 0
     }
 
     /// Removes all failures, including unreadable rows. Returns the number removed.
     package func removeAll() throws(StorageError) -> Int {
-        try database.write("removing failures") { database in
-            try database.execute("DELETE FROM failure")
-            return database.changes
-        }
+        try database.execute("removing failures", "DELETE FROM failure")
     }
 
     package func removeAll(where isWanted: (FailureRecord) -> Bool) throws(StorageError) -> Int {
@@ -127,23 +121,16 @@ package struct FailureLog: Sendable {
         // of runs ends with the primary key, so it has the same order.
         var start: String?
         while true {
-            let statement = try database.prepare(
+            let rows = try database.all(
                 """
                 SELECT \(FailureRecord.columns) FROM failure
                 WHERE \(condition) AND key \(start == nil ? ">=" : ">") ?1
                 ORDER BY key LIMIT 10000
-                """)
-            var records: [FailureRecord] = []
-            var last: String?
-            try statement.bind(.text(start ?? ""), at: 1)
-            while try statement.step() {
-                last = try statement.text(0)
-                if let record = try FailureRecord(statement) { records.append(record) }
-            }
-            statement.reset()
-            guard let last else { return }
-            start = last
-            try body(records)
+                """, .text(start ?? "")
+            ) { (key: try $0.text(0), record: try FailureRecord($0)) }
+            guard let last = rows.last else { return }
+            start = last.key
+            try body(rows.compactMap(\.record))
         }
     }
 }

@@ -88,11 +88,9 @@ package struct HostLog: Sendable {
     package func forget(olderThan age: Duration, at now: Timestamp) throws(StorageError) {
         let earliest = now.advanced(by: .zero - age)
         let latest = now.advanced(by: Timestamp.toleratedClockStep)
-        try database.write("forgetting hosts") { database in
-            try database.run(
-                "DELETE FROM host WHERE updated_at < ? OR updated_at > ?", .init(earliest),
-                .init(latest))
-        }
+        try database.execute(
+            "forgetting hosts", "DELETE FROM host WHERE updated_at < ? OR updated_at > ?",
+            .init(earliest), .init(latest))
     }
 
     /// Rounded, and at least 1.
@@ -131,10 +129,7 @@ package struct HostName: Hashable, Sendable {
 extension HostLog {
     /// Removes all hosts, including unreadable rows. Returns the number removed.
     package func removeAll() throws(StorageError) -> Int {
-        try database.write("forgetting hosts") { database in
-            try database.execute("DELETE FROM host")
-            return database.changes
-        }
+        try database.execute("forgetting hosts", "DELETE FROM host")
     }
 
     /// Removes the hosts with these names. Returns the number removed, and the names without a

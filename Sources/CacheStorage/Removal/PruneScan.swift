@@ -43,16 +43,12 @@ enum PruneScan {
         with selector: VariantSelector, in database: CacheDatabase
     ) throws(StorageError) -> [Int64] {
         try database.read("looking for variants to prune") { database in
-            let rows = try database.prepare(
+            try database.prepare(
                 """
                 SELECT DISTINCT resource_id FROM variant
                 WHERE resource_id > ?1 AND (\(selector.condition(parameter: "?2"))) ORDER BY resource_id
-                """)
-            try rows.bind(.integer(.min), at: 1)
-            if let parameter = selector.parameter { try rows.bind(parameter, at: 2) }
-            var picked: [Int64] = []
-            while try rows.step() { picked.append(try rows.integer(0)) }
-            return picked
+                """
+            ).all([.integer(.min)] + selector.parameters) { try $0.integer(0) }
         }
     }
 
@@ -75,29 +71,22 @@ enum PruneScan {
         try database.read("looking for the oldest images") { database in
             if selector == .superseded, try !hasSuperseded(in: database) { return [] }
             let listed = selector == nil ? try LastListed.read(in: database) : nil
-            let rows = try database.prepare(
+            let images = try database.prepare(
                 """
                 SELECT id, \(selector == nil ? "validated_at" : "0"), max(last_access_at), count(*),
                     sum((bytes + 4095) / 4096)
                 FROM resource JOIN variant ON resource_id = id
                 WHERE id > ?1 \(selector.map { "AND (\($0.condition(parameter: "?2")))" } ?? "")
                 GROUP BY id
-                """)
-            try rows.bind(.integer(.min), at: 1)
-            if let parameter = selector?.parameter { try rows.bind(parameter, at: 2) }
-            var images: [(time: Int64, weight: Weight)] = []
-            while try rows.step() {
-                let id = try rows.integer(0)
+                """
+            ).all([.integer(.min)] + (selector?.parameters ?? [])) { row in
+                let id = try row.integer(0)
                 let known = listed?.time(of: id) ?? .distantPast
-                let time = max(try rows.time(1), try rows.time(2), known)
-                images.append(
-                    (
-                        min(time, now).milliseconds,
-                        Weight(
-                            id: id,
-                            usage: DiskUsage(
-                                clamping: try rows.count(3), blocks: try rows.count(4)))
-                    ))
+                let time = max(try row.time(1), try row.time(2), known)
+                let usage = DiskUsage(clamping: try row.count(3), blocks: try row.count(4))
+                return (
+                    time: min(time, now).milliseconds, weight: Weight(id: id, usage: usage)
+                )
             }
             return images.sorted { ($0.time, $0.weight.id) < ($1.time, $1.weight.id) }
                 .map(\.weight)

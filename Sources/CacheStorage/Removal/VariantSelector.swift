@@ -11,7 +11,7 @@ package enum VariantSelector: Hashable, Sendable {
     /// has used their name since, nor another name with that recipe.
     case unused(since: Timestamp)
 
-    /// An SQL condition over `variant`; `parameter` is the placeholder of ``parameter``.
+    /// An SQL condition over `variant`; `parameter` is the placeholder of ``parameters``.
     func condition(parameter: String) -> String {
         switch self {
         case .name: "name = (SELECT id FROM variant_name WHERE variant_name.name = \(parameter))"
@@ -31,11 +31,12 @@ package enum VariantSelector: Hashable, Sendable {
         }
     }
 
-    var parameter: Statement.Value? {
+    /// The value of the condition's parameter, if it has one.
+    var parameters: [Statement.Value] {
         switch self {
-        case .name(let text), .recipe(let text): .text(text)
-        case .superseded: nil
-        case .unused(let time): .init(time)
+        case .name(let text), .recipe(let text): [.text(text)]
+        case .superseded: []
+        case .unused(let time): [.init(time)]
         }
     }
 
@@ -44,17 +45,13 @@ package enum VariantSelector: Hashable, Sendable {
     static func variants(
         _ selector: VariantSelector?, of resource: Int64, in database: Connection
     ) throws -> [(image: StoredImage?, recipe: String)] {
-        let statement = try database.prepare(
+        try database.prepare(
             """
             SELECT sha256, format, width, height, bytes, recipe FROM variant
             WHERE resource_id = ?1\(selector.map { " AND \($0.condition(parameter: "?2"))" } ?? "")
-            """)
-        if let parameter = selector?.parameter { try statement.bind(parameter, at: 2) }
-        try statement.bind(.integer(resource), at: 1)
-        var variants: [(image: StoredImage?, recipe: String)] = []
-        while try statement.step() {
-            variants.append((try statement.storedImage(from: 0), try statement.text(5)))
+            """
+        ).all([.integer(resource)] + (selector?.parameters ?? [])) {
+            (image: try $0.storedImage(from: 0), recipe: try $0.text(5))
         }
-        return variants
     }
 }

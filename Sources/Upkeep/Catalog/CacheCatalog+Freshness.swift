@@ -1,4 +1,5 @@
 package import CacheStorage
+import Codecs
 import HTTPSemantics
 import Pipeline
 package import PrefetchModel
@@ -26,6 +27,14 @@ extension CacheCatalog.Item {
     }
 
     package var isValidatedAtEveryUse: Bool { expiresAt <= Freshness.alwaysStale }
+
+    /// Whether another recipe makes the same bytes of its source; see
+    /// ``PrefetchModel/Recipe/effectiveText(of:under:)``.
+    package func isMade(asBy recipe: String) -> Bool {
+        let rule = CodecLibraries.sameRules[download.format]
+        return Recipe.effectiveText(of: self.recipe, under: rule)
+            == Recipe.effectiveText(of: recipe, under: rule)
+    }
 
     /// Whether its origin forbids any stale use (RFC 9111 §4.2.4).
     package var forbidsStaleUse: Bool { CacheControl(text: download.cacheControl).forbidsStaleUse }

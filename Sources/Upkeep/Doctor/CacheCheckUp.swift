@@ -43,54 +43,51 @@ package struct CacheCheckUp: Sendable {
             return ([Diagnosis(.directory, error)], [])
         }
         var diagnoses = [Diagnosis.ok(.directory, path)]
-        let examination = CacheExamination(directory)
-        let holder = examination.holder
+        let holder = directory.holder
         var catalog: CacheCatalog?
         var database: Diagnosis
         do {
             let opened = try CacheCatalog(examining: directory)
             database = .database(
-                size: examination.databaseSize, isSuspected: examination.isDatabaseSuspected,
+                size: directory.databaseSize, isSuspected: directory.isDatabaseSuspected,
                 wasLookedThrough: try opened.findDamage())
             catalog = opened
         } catch {
             database = Diagnosis(.database, error)
         }
-        diagnoses += folder(examination, catalog)
-        diagnoses.append(space(examination, catalog))
+        diagnoses += folder(directory, catalog)
+        diagnoses.append(space(directory, catalog))
         diagnoses.append(database)
         diagnoses.append(
             .log(
-                examination.size(ofCompanion: "-wal"),
-                journal: examination.size(ofCompanion: "-journal"), isHeld: holder != nil))
+                directory.size(ofCompanion: "-wal"),
+                journal: directory.size(ofCompanion: "-journal"), isHeld: holder != nil))
         diagnoses.append(.lock(holder))
         guard let catalog else { return (diagnoses, []) }
         diagnoses.append(
-            made(.runs) { () throws(StorageError) in
-                .runs(try catalog.runs().map { ($0.startedAt, $0.ending) })
-            })
+            made(.runs, .runs(try catalog.runs().map { ($0.startedAt, $0.ending) })))
         diagnoses.append(
-            made(.leftovers) { () throws(StorageError) in
-                .leftovers(try leftovers(examination, catalog), isHeld: holder != nil)
-            })
+            made(
+                .leftovers,
+                .leftovers(try leftovers(directory, catalog), isHeld: holder != nil)))
         let now = wallClock()
         diagnoses.append(
-            made(.hosts) { () throws(StorageError) in
+            made(
+                .hosts,
                 .hosts(
                     try catalog.coolingHosts(at: now),
-                    impossible: try catalog.impossibleHosts(at: now))
-            })
+                    impossible: try catalog.impossibleHosts(at: now))))
         diagnoses.append(
-            made(.failures) { () throws(StorageError) in
-                .failures(try catalog.failureCounts { $0.isBlacklisted(at: now) })
-            })
+            made(
+                .failures,
+                .failures(try catalog.failureCounts { $0.isBlacklisted(at: now) })))
         // An unreadable database has a line of its own.
         let origins = (try? catalog.largestHosts(OriginProbe.originLimit)) ?? []
         return (diagnoses, origins)
     }
 
     private func made(
-        _ check: Diagnosis.Check, _ make: () throws(StorageError) -> Diagnosis
+        _ check: Diagnosis.Check, _ make: @autoclosure () throws(StorageError) -> Diagnosis
     ) -> Diagnosis {
         do {
             return try make()
@@ -99,26 +96,26 @@ package struct CacheCheckUp: Sendable {
         }
     }
 
-    private func folder(_ examination: CacheExamination, _ catalog: CacheCatalog?) -> [Diagnosis] {
-        let isReadOnly = examination.directory.room?.isReadOnly ?? false
+    private func folder(_ directory: CacheDirectory, _ catalog: CacheCatalog?) -> [Diagnosis] {
+        let isReadOnly = directory.room?.isReadOnly ?? false
         let fileSystem = Diagnosis.fileSystem(
-            examination.directory.fileSystem, isReadOnly: isReadOnly,
-            elsewhere: examination.namesElsewhere)
+            directory.fileSystem, isReadOnly: isReadOnly,
+            elsewhere: directory.namesElsewhere)
         do {
-            let ownership = try examination.ownership()
+            let ownership = try directory.ownership()
             // An unreadable database has a line of its own.
             let mode = try? catalog?.fileMode()
             // An unreadable folder is among those without access.
             var content: String?
-            if catalog != nil { content = try? examination.contentFile(withoutMode: mode) }
+            if catalog != nil { content = try? directory.contentFile(withoutMode: mode) }
             let others =
-                mode.map(examination.namesWithoutMode) ?? examination.namesThatOthersWrite
+                mode.map(directory.namesWithoutMode) ?? directory.namesThatOthersWrite
             return [
                 .owner(ownership),
                 .modes(
                     ownership, remembered: mode, others: others,
                     content: content,
-                    withoutAccess: ownership.isOwn ? examination.namesWithoutAccess : []),
+                    withoutAccess: ownership.isOwn ? directory.namesWithoutAccess : []),
                 fileSystem,
             ]
         } catch {
@@ -126,25 +123,25 @@ package struct CacheCheckUp: Sendable {
         }
     }
 
-    private func space(_ examination: CacheExamination, _ catalog: CacheCatalog?) -> Diagnosis {
+    private func space(_ directory: CacheDirectory, _ catalog: CacheCatalog?) -> Diagnosis {
         // Without runs, the line lacks the growth.
         let runs = (try? catalog?.runs()) ?? []
         return .space(
-            examination.directory.room,
+            directory.room,
             Diagnosis.Growth(
                 runs.map { ($0.startedAt, ByteCount($0.counters?.bytesStored ?? 0)) },
                 at: wallClock()))
     }
 
     private func leftovers(
-        _ examination: CacheExamination, _ catalog: CacheCatalog
+        _ directory: CacheDirectory, _ catalog: CacheCatalog
     ) throws(StorageError) -> Diagnosis.Leftovers {
         var leftovers = Diagnosis.Leftovers()
-        (leftovers.temporaries, leftovers.size) = try examination.temporaries(
+        (leftovers.temporaries, leftovers.size) = try directory.temporaries(
             besides: catalog.partialNames())
         (leftovers.removalIsUnfinished, leftovers.orphansAreKept) = try catalog.orphans()
-        leftovers.damagedDatabases = try examination.damagedDatabases()
-        if !examination.hasContent { leftovers.lostFiles = try catalog.countFiles() }
+        leftovers.damagedDatabases = try directory.damagedDatabases()
+        if !directory.hasContent { leftovers.lostFiles = try catalog.countFiles() }
         return leftovers
     }
 }

@@ -4,7 +4,7 @@ package import PrefetchModel
 // Checks of the cache's folder and of the disk.
 
 extension Diagnosis {
-    package static func owner(_ ownership: CacheExamination.Ownership) -> Diagnosis {
+    package static func owner(_ ownership: CacheDirectory.Ownership) -> Diagnosis {
         ownership.isOwn
             ? .ok(.owner, "it is yours (uid \(ownership.owner))")
             : .ok(.owner, "it belongs to uid \(ownership.owner): you can read it but not change it")
@@ -15,7 +15,7 @@ extension Diagnosis {
     /// write. `content` is a content file with another mode than new ones, with its mode, and
     /// `withoutAccess` names files that the owner may not read and write.
     package static func modes(
-        _ ownership: CacheExamination.Ownership, remembered: FileMode?, others: [String],
+        _ ownership: CacheDirectory.Ownership, remembered: FileMode?, others: [String],
         content: String? = nil, withoutAccess: [String] = []
     ) -> Diagnosis {
         guard withoutAccess.isEmpty else {

@@ -104,9 +104,11 @@ package struct PlaceholderFilling: Sendable {
         case .damaged: return failure("\(image.relativePath) is missing or damaged")
         case .unreadable(let error): return failure(error.description)
         case .whole(let bytes):
-            let made = bytes.withUnsafeBytes { bytes in
-                crashes.whileDecoding(image.digest) {
-                    Result { () throws(CodecError) in try placeholder(of: bytes) }
+            let made = crashes.whileDecoding(image.digest) {
+                Result { () throws(CodecError) in
+                    try bytes.span.withUnsafeBytes { bytes throws(CodecError) in
+                        try placeholder(of: bytes)
+                    }
                 }
             }
             switch made {

@@ -39,11 +39,8 @@ package struct Previews: Sendable {
     /// Returns a thumbnail as ``thumbnail(of:)`` does, of bytes that were already read.
     package func thumbnail(of image: StoredImage, bytes: [UInt8]) -> [UInt8]? {
         guard image.format.isDecoded, crashes.crash(of: image.digest) == nil else { return nil }
-        let made = bytes.withUnsafeBytes { bytes in
-            Result { () throws(CodecError) in try thumbnail(of: bytes) }
-        }
         // A page is complete without the thumbnail.
-        return (try? made.get()) ?? nil
+        return try? bytes.withUnsafeBytes { try thumbnail(of: $0) }
     }
 
     private func thumbnail(of bytes: UnsafeRawBufferPointer) throws(CodecError) -> [UInt8]? {

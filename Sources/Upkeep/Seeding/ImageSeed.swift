@@ -35,8 +35,8 @@ package struct ImageSeed {
         digest = bytes.withUnsafeBytes { hasher.digest(of: $0) }
         let recipes = configuration.images.variants.map(\.recipe)
         let processor = processor ?? BudgetedImageProcessor(configuration.images)
-        let result = bytes.withUnsafeBytes { bytes in
-            Result { () throws(CodecError) in
+        let result = Result { () throws(CodecError) in
+            try bytes.span.withUnsafeBytes { bytes throws(CodecError) in
                 try processor.process(bytes, recipes, isNew: true, cancellation: Cancellation())
             }
         }
@@ -112,13 +112,11 @@ package struct ImageSeed {
         let origin = url.withoutCredentials.text
         var stored: [(variant: RequestedVariant, image: StoredImage)] = []
         for (variant, image) in made {
-            let result = bytes.withUnsafeBytes { bytes in
-                Result { () throws(StorageError) in
-                    try cache.content.store(
-                        image, of: bytes, digest: digest, originURL: origin, hasher: hasher)
-                }
+            let image = try bytes.span.withUnsafeBytes { bytes throws(StorageError) in
+                try cache.content.store(
+                    image, of: bytes, digest: digest, originURL: origin, hasher: hasher)
             }
-            stored.append((variant, try result.get()))
+            stored.append((variant, image))
         }
         return stored
     }

@@ -24,7 +24,7 @@ struct CacheCatalogTests {
     /// The listing in a compact form for assertions.
     private func listed(_ catalog: CacheCatalog) throws -> [String] {
         var lines: [String] = []
-        try catalog.forEachVariant(withAttributes: true) { item in
+        try catalog.forEachItem(of: ListSelection()) { item in
             let attributes = item.attributes.map { "\($0.name)=\($0.value)" }
             lines.append(
                 ([item.resource.key, item.recipe] + attributes).joined(separator: " "))
@@ -94,6 +94,17 @@ struct CacheCatalogTests {
             #expect(item.attributes.isEmpty)
         }
         #expect(plain == 4)
+    }
+
+    /// The colour only fills the space of an image that is not loaded yet.
+    @Test func seedGivesImagesWithoutTheirImpossibleColour() throws {
+        let cache = try opened()
+        try store([Sample.row(key: "http://a/1", bytes: [1])], in: cache)
+        try runSQL("UPDATE resource SET thumbhash = x'0102030405', color = 1 << 24", database)
+        let wanted = [(key: "http://a/1", recipes: [Recipe().canonicalText])]
+        let copy = try #require(try catalog(cache).copies(of: wanted)[0])
+        let placeholder = try #require(copy.source.placeholder)
+        #expect(placeholder.thumbHash == [1, 2, 3, 4, 5] && placeholder.colour == nil)
     }
 
     @Test func attributesAreRemovedWithTheirResource() throws {

@@ -40,10 +40,7 @@ enum VariantChoice {
         guard let recipe = recipe(by: line, in: runs), !variants.isEmpty else {
             return try chosen(of: variants)
         }
-        let item = variants.first { item in
-            !item.isSuperseded
-                && SameRecipes.areEqual(item.recipe, recipe, ofSource: item.download.format)
-        }
+        let item = variants.first { !$0.isSuperseded && $0.isMade(asBy: recipe) }
         if let item { return item }
         let stored = VariantChoice.recipes(of: variants)
         throw UserError(.incomplete, "not stored as \(recipe), only as \(stored)")

@@ -173,8 +173,7 @@ struct FileImport {
         configuration.images.variants.applying(extras).allSatisfy { variant in
             stored.contains { item in
                 !item.isSuperseded && item.standing(at: now) == .fresh
-                    && SameRecipes.areEqual(
-                        item.recipe, variant.recipeText, ofSource: item.download.format)
+                    && item.isMade(asBy: variant.recipeText)
             }
         }
     }

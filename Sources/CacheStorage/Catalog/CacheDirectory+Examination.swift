@@ -2,15 +2,10 @@ import Glibc
 import Hashing
 package import PrefetchModel
 
-/// Examines a cache folder without changing anything, for `doctor`.
-package struct CacheExamination: Sendable {
-    package let directory: CacheDirectory
+// The examination of a cache folder by `doctor`, which changes nothing.
 
-    package init(_ directory: CacheDirectory) {
-        self.directory = directory
-    }
-
-    package var hasContent: Bool { directory.contains("content") }
+extension CacheDirectory {
+    package var hasContent: Bool { contains("content") }
 
     package struct Ownership: Hashable, Sendable {
         package let owner: UInt32
@@ -21,7 +16,7 @@ package struct CacheExamination: Sendable {
     }
 
     package func ownership() throws(StorageError) -> Ownership {
-        guard let status = directory.handle.status else { throw .system("stat", directory.path) }
+        guard let status = handle.status else { throw .system("stat", path) }
         return Ownership(
             owner: status.st_uid, isOwn: status.st_uid == geteuid(),
             groupWrites: status.st_mode & 0o020 != 0,
@@ -32,7 +27,7 @@ package struct CacheExamination: Sendable {
     /// folder.
     package func namesWithoutMode(_ mode: FileMode) -> [String] {
         (CacheDirectory.layout + [ListStore.folderName]).filter { name in
-            guard let status = directory.handle.status(of: name) else { return false }
+            guard let status = handle.status(of: name) else { return false }
             let mode = name == ListStore.folderName ? FileMode.ownersAlone : mode
             let wanted = status.isFolder ? mode.ofFolders : mode.ofFiles
             return status.st_mode & 0o777 != wanted
@@ -45,11 +40,11 @@ package struct CacheExamination: Sendable {
     /// The first content file with other permissions than the cache's mode, with them:
     /// `content/ab/NAME (0600)`. Without a mode, one that others than the owner may use.
     package func contentFile(withoutMode mode: FileMode?) throws(StorageError) -> String? {
-        var left = CacheExamination.mostFiles
+        var left = CacheDirectory.mostFiles
         for number in CacheInspection.folders where left > 0 {
             let path = CacheInspection.path(ofFolder: number)
-            guard directory.contains(path) else { continue }
-            let folder = try directory.handle.folder(path)
+            guard contains(path) else { continue }
+            let folder = try handle.folder(path)
             for name in try folder.names()
             where ContentDigest(contentFile: name) != nil {
                 left -= 1
@@ -66,7 +61,7 @@ package struct CacheExamination: Sendable {
     /// below the folder.
     package var namesThatOthersWrite: [String] {
         (CacheDirectory.layout + [ListStore.folderName]).filter { name in
-            directory.handle.status(of: name).map { $0.st_mode & 0o022 != 0 } ?? false
+            handle.status(of: name).map { $0.st_mode & 0o022 != 0 } ?? false
         }
     }
 
@@ -77,10 +72,10 @@ package struct CacheExamination: Sendable {
         let names =
             [".", "content", "tmp", ListStore.folderName, CacheDirectory.lockName] + databases
         return names.compactMap { name in
-            guard let status = directory.handle.status(of: name) else { return nil }
+            guard let status = handle.status(of: name) else { return nil }
             let wanted = R_OK | W_OK | (status.isFolder ? X_OK : 0)
             // Other errors, like that of a read-only file system, are not about permissions.
-            guard faccessat(directory.handle.number, name, wanted, 0) != 0, errno == EACCES else {
+            guard faccessat(handle.number, name, wanted, 0) != 0, errno == EACCES else {
                 return nil
             }
             return "\(name) (\(FileMode.text(status.st_mode & 0o777)))"
@@ -89,39 +84,36 @@ package struct CacheExamination: Sendable {
 
     /// The subfolders on another file system than the cache folder.
     package var namesElsewhere: [String] {
-        guard let own = directory.handle.status(of: ".") else { return [] }
+        guard let own = handle.status(of: ".") else { return [] }
         return ["content", "tmp"].filter { name in
-            directory.handle.status(of: name).map { $0.st_dev != own.st_dev } ?? false
+            handle.status(of: name).map { $0.st_dev != own.st_dev } ?? false
         }
     }
 
     /// The size of `-wal` or `-journal`; nil if the file does not exist.
     package func size(ofCompanion suffix: String) -> ByteCount? {
-        directory.handle.status(of: CacheDirectory.databaseName + suffix).map {
+        handle.status(of: CacheDirectory.databaseName + suffix).map {
             ByteCount(max(0, $0.size))
         }
     }
 
     package var databaseSize: ByteCount { size(ofCompanion: "") ?? ByteCount(0) }
 
-    /// Whether a command found damage and left a mark.
-    package var isDatabaseSuspected: Bool { directory.isDatabaseSuspected }
-
     package func damagedDatabases() throws(StorageError) -> [String] {
         let prefix = CacheDatabase.damagedPrefix
-        return try directory.handle.names()
+        return try handle.names()
             .filter { $0.hasPrefix(prefix) }.sorted()
     }
 
-    package var holder: LockHolder? { CacheLock.holder(in: directory) }
+    package var holder: LockHolder? { CacheLock.holder(in: self) }
 
     /// The number and total size of the files in `tmp` other than `known`; zero without that
     /// folder.
     package func temporaries(
         besides known: Set<String>
     ) throws(StorageError) -> (count: Int, size: ByteCount) {
-        guard directory.contains("tmp") else { return (0, ByteCount(0)) }
-        let folder = try directory.handle.folder("tmp")
+        guard contains("tmp") else { return (0, ByteCount(0)) }
+        let folder = try handle.folder("tmp")
         var (count, bytes) = (0, 0)
         for name in try folder.names() where !known.contains(name) {
             count += 1
