@@ -1,8 +1,10 @@
 #include "cdeflate_block.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum {
+    LONGEST_CODE = 15,
     END_OF_BLOCK = 256,
     /// A stored block's length has 16 bits.
     MOST_STORED = 65535,
@@ -20,6 +22,109 @@ enum {
 
 static unsigned distance_base(unsigned code) {
     return code < 2 ? code + 1 : ((2 + (code & 1)) << (code / 2 - 1)) + 1;
+}
+
+// MARK: - Huffman codes
+
+/// A code with its bits reversed, as they are written (RFC 1951 section 3.1.1).
+typedef struct {
+    uint16_t code;
+    uint8_t length;
+} huffman_code;
+
+typedef struct {
+    uint32_t count;
+    uint16_t symbol;
+} weight;
+
+static int by_count(const void *left, const void *right) {
+    const weight *a = left, *b = right;
+    if (a->count != b->count) return a->count < b->count ? -1 : 1;
+    return (int)a->symbol - (int)b->symbol;
+}
+
+/// Minimum redundancy in place: ascending counts become descending lengths (A. Moffat, J.
+/// Katajainen: In-Place Calculation of Minimum-Redundancy Codes, 1995).
+static void make_lengths(weight *weights, int count) {
+    weights[0].count += weights[1].count;
+    int leaf = 2, root = 0;
+    for (int next = 1; next < count - 1; next++) {
+        if (leaf >= count || weights[root].count < weights[leaf].count) {
+            weights[next].count = weights[root].count;
+            weights[root++].count = (uint32_t)next;
+        } else {
+            weights[next].count = weights[leaf++].count;
+        }
+        if (leaf >= count || (root < next && weights[root].count < weights[leaf].count)) {
+            weights[next].count += weights[root].count;
+            weights[root++].count = (uint32_t)next;
+        } else {
+            weights[next].count += weights[leaf++].count;
+        }
+    }
+    weights[count - 2].count = 0;
+    for (int next = count - 3; next >= 0; next--) {
+        weights[next].count = weights[weights[next].count].count + 1;
+    }
+    int available = 1, used = 0, next = count - 1;
+    uint32_t depth = 0;
+    for (root = count - 2; available > 0; depth++) {
+        for (; root >= 0 && weights[root].count == depth; root--) used++;
+        for (; available > used; available--) weights[next--].count = depth;
+        available = 2 * used;
+        used = 0;
+    }
+}
+
+/// Makes the code of an alphabet of at most `CDEFLATE_LITERALS` symbols, two or more of which occur.
+/// Codes have at most `longest` bits, enough for all symbols. The others get length 0.
+static void make_codes(
+    const uint32_t *counts, int symbols, unsigned longest, huffman_code *codes) {
+    weight weights[CDEFLATE_LITERALS];
+    int used = 0;
+    memset(codes, 0, (size_t)symbols * sizeof *codes);
+    for (int symbol = 0; symbol < symbols; symbol++) {
+        if (counts[symbol] > 0) weights[used++] = (weight){counts[symbol], (uint16_t)symbol};
+    }
+    qsort(weights, (size_t)used, sizeof *weights, by_count);
+    make_lengths(weights, used);
+    // Lengths beyond the longest are cut. The excess is taken back from the codes that lose least
+    // by growing, until the code is complete again.
+    uint32_t lengths[33] = {0};
+    for (int index = 0; index < used; index++) {
+        lengths[weights[index].count < longest ? weights[index].count : longest]++;
+    }
+    uint32_t total = 0;
+    for (unsigned length = 1; length <= longest; length++) {
+        total += lengths[length] << (longest - length);
+    }
+    for (; total > 1u << longest; total--) {
+        unsigned length = longest - 1;
+        while (lengths[length] == 0) length--;
+        lengths[longest]--;
+        lengths[length]--;
+        lengths[length + 1] += 2;
+    }
+    int index = 0;
+    for (unsigned length = longest; length > 0; length--) {
+        for (uint32_t number = 0; number < lengths[length]; number++) {
+            codes[weights[index++].symbol].length = (uint8_t)length;
+        }
+    }
+    // RFC 1951 section 3.2.2.
+    uint32_t next[LONGEST_CODE + 2] = {0};
+    for (unsigned length = 1; length <= longest; length++) {
+        next[length + 1] = (next[length] + lengths[length]) << 1;
+    }
+    for (int symbol = 0; symbol < symbols; symbol++) {
+        unsigned length = codes[symbol].length;
+        if (length == 0) continue;
+        uint32_t code = next[length]++, reversed = 0;
+        for (unsigned bit = 0; bit < length; bit++) {
+            reversed |= (code >> bit & 1) << (length - 1 - bit);
+        }
+        codes[symbol].code = (uint16_t)reversed;
+    }
 }
 
 // MARK: - Bits
@@ -132,14 +237,14 @@ INLINED void put_bytes(cdeflate_bit_writer *writer) {
     writer->count &= 7;
 }
 
-INLINED uint64_t match_bits(cdeflate_huffman_code code, uint32_t extra) {
+INLINED uint64_t match_bits(huffman_code code, uint32_t extra) {
     return code.code | (uint64_t)extra << code.length;
 }
 
 FOR_EACH_PROCESSOR static void put_sequences(
     cdeflate_bit_writer *to, const uint8_t *start, const cdeflate_sequence *next, size_t count,
     const uint8_t *length_codes,
-    const cdeflate_huffman_code *literals, const cdeflate_huffman_code *distances) {
+    const huffman_code *literals, const huffman_code *distances) {
     // Each literal's code, shifted above its length.
     uint32_t words[256];
     for (int literal = 0; literal < 256; literal++) {
@@ -162,7 +267,7 @@ FOR_EACH_PROCESSOR static void put_sequences(
         put_bytes(&writer);
         if (next->length == 0) continue;
         unsigned index = length_codes[next->length];
-        cdeflate_huffman_code code = literals[END_OF_BLOCK + 1 + index];
+        huffman_code code = literals[END_OF_BLOCK + 1 + index];
         add_bits(
             &writer, match_bits(code, next->length - cdeflate_length_bases[index]),
             code.length + cdeflate_length_bits[index]);
@@ -179,8 +284,8 @@ FOR_EACH_PROCESSOR static void put_sequences(
 
 /// Returns the bits of symbols and of their extra bits, without the codes.
 static uint64_t bits_of_symbols(
-    const cdeflate_histogram *counts, const cdeflate_huffman_code *literals,
-    const cdeflate_huffman_code *distances) {
+    const cdeflate_histogram *counts, const huffman_code *literals,
+    const huffman_code *distances) {
     uint64_t bits = 0;
     for (int code = 0; code < CDEFLATE_LITERALS; code++) {
         unsigned more = code > END_OF_BLOCK ? cdeflate_length_bits[code - 257] : 0;
@@ -195,14 +300,14 @@ static uint64_t bits_of_symbols(
 bool cdeflate_put_block(
     cdeflate_bit_writer *to, const uint8_t *start, size_t length, const cdeflate_sequence *sequences, size_t count,
     const uint8_t *length_codes, cdeflate_histogram *counts, bool is_last) {
-    cdeflate_huffman_code literals[CDEFLATE_LITERALS], distances[CDEFLATE_DISTANCES], runs[19];
+    huffman_code literals[CDEFLATE_LITERALS], distances[CDEFLATE_DISTANCES], runs[19];
     counts->literals[END_OF_BLOCK] = 1;
     // A complete code has two symbols; decoders differ in which incomplete ones they accept.
     for (int code = 0; code < 2; code++) {
         if (counts->distances[code] == 0) counts->distances[code] = 1;
     }
-    cdeflate_make_codes(counts->literals, CDEFLATE_LITERALS, CDEFLATE_LONGEST_CODE, literals);
-    cdeflate_make_codes(counts->distances, CDEFLATE_DISTANCES, CDEFLATE_LONGEST_CODE, distances);
+    make_codes(counts->literals, CDEFLATE_LITERALS, LONGEST_CODE, literals);
+    make_codes(counts->distances, CDEFLATE_DISTANCES, LONGEST_CODE, distances);
     int literal_codes = CDEFLATE_LITERALS, distance_codes = CDEFLATE_DISTANCES;
     while (literal_codes > 257 && literals[literal_codes - 1].length == 0) literal_codes--;
     while (distances[distance_codes - 1].length == 0) distance_codes--;
@@ -217,7 +322,7 @@ bool cdeflate_put_block(
     for (int index = 0; index < made; index++) run_counts[symbols[index]]++;
     if (run_counts[0] == 0) run_counts[0] = 1;
     if (run_counts[1] == 0) run_counts[1] = 1;
-    cdeflate_make_codes(run_counts, 19, 7, runs);
+    make_codes(run_counts, 19, 7, runs);
     static const uint8_t order[19] = {
         16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15};
     int order_count = 19;
@@ -239,7 +344,7 @@ bool cdeflate_put_block(
     put(&writer, (unsigned)order_count - 4, 4);
     for (int index = 0; index < order_count; index++) put(&writer, runs[order[index]].length, 3);
     for (int index = 0; index < made; index++) {
-        cdeflate_huffman_code code = runs[symbols[index]];
+        huffman_code code = runs[symbols[index]];
         put(&writer, code.code, code.length);
         put(&writer, extra[index], run_bits[symbols[index]]);
     }
@@ -248,4 +353,3 @@ bool cdeflate_put_block(
     *to = writer;
     return true;
 }
-

@@ -2,14 +2,12 @@
 #ifndef CDEFLATE_BLOCK_H
 #define CDEFLATE_BLOCK_H
 
-#include "cdeflate_huffman.h"
-
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 enum {
-    CDEFLATE_LITERALS = CDEFLATE_MOST_SYMBOLS,
+    CDEFLATE_LITERALS = 286,
     CDEFLATE_LENGTHS = 29,
     CDEFLATE_DISTANCES = 30,
     CDEFLATE_MOST_MATCH = 258,
