@@ -16,13 +16,15 @@ static uint64_t nanoseconds_of(clockid_t clock) {
     return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
 }
 
+uint64_t cinterruption_processor_time(void) { return nanoseconds_of(CLOCK_THREAD_CPUTIME_ID); }
+
 static uint64_t later(uint64_t time, uint64_t nanoseconds) {
     return time > UINT64_MAX - nanoseconds ? UINT64_MAX : time + nanoseconds;
 }
 
 void cinterruption_begin(cinterruption *interruption, uint64_t nanoseconds) {
     if (nanoseconds == 0) return;
-    interruption->deadline_nanoseconds = later(nanoseconds_of(CLOCK_THREAD_CPUTIME_ID), nanoseconds);
+    interruption->deadline_nanoseconds = later(cinterruption_processor_time(), nanoseconds);
     interruption->earliest_nanoseconds = later(nanoseconds_of(CLOCK_MONOTONIC), nanoseconds);
 }
 
@@ -37,7 +39,7 @@ bool cinterruption_look(cinterruption *interruption) {
     }
     if (interruption->deadline_nanoseconds == 0) return false;
     if (nanoseconds_of(CLOCK_MONOTONIC) < interruption->earliest_nanoseconds) return false;
-    if (nanoseconds_of(CLOCK_THREAD_CPUTIME_ID) <= interruption->deadline_nanoseconds) return false;
+    if (cinterruption_processor_time() <= interruption->deadline_nanoseconds) return false;
     interruption->cause = CINTERRUPTION_LATE;
     return true;
 }

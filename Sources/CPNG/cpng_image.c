@@ -9,7 +9,7 @@ cpng_image cpng_image_of(
         .width = width,
         .height = height,
         .bit_depth = 8,
-        .color_type = channels == 1 ? 0 : channels == 3 ? 2 : 6,
+        .color_type = channels == 1 ? 0 : channels == 2 ? 4 : channels == 3 ? 2 : 6,
         .row_bytes = (size_t)width * (size_t)channels,
         .filter_distance = channels,
         .interruption = interruption,

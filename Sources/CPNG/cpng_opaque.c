@@ -8,8 +8,9 @@
 typedef struct {
     const cpng_image *image;
     const cpng_colours *colours;
+    /// Transparency is blended over it; NULL for plain pixels.
     const uint8_t *background;
-    /// Samples a pixel in the result.
+    /// Samples a pixel in the result: grey or RGB, then alpha if wanted.
     int channels;
 } conversion;
 
@@ -65,12 +66,17 @@ static void pixel_at(const conversion *how, const uint8_t *row, size_t x, unsign
 }
 
 static void convert_row(const conversion *how, const uint8_t *row, uint8_t *output) {
+    const uint8_t *background = how->background;
+    int colours = how->channels < 3 ? 1 : 3;
+    bool has_alpha = how->channels > colours;
     unsigned pixel[4];
     for (size_t x = 0; x < how->image->width; x++) {
         pixel_at(how, row, x, pixel);
-        for (int channel = 0; channel < how->channels; channel++) {
-            *output++ = blended(pixel[channel], pixel[3], how->background[channel]);
+        for (int channel = 0; channel < colours; channel++) {
+            *output++ = background == NULL ? (uint8_t)pixel[channel]
+                : blended(pixel[channel], pixel[3], background[channel]);
         }
+        if (has_alpha) *output++ = (uint8_t)pixel[3];
     }
 }
 
@@ -85,7 +91,7 @@ void cpng_blend_row(
 }
 
 /// Converts all values of one sample of at most 8 bits: no more than the pixels of a row or two.
-static void fill_table(const conversion *how, uint8_t table[256][3]) {
+static void fill_table(const conversion *how, uint8_t table[256][4]) {
     cpng_image one = *how->image;
     conversion single = *how;
     single.image = &one;
@@ -97,7 +103,7 @@ static void fill_table(const conversion *how, uint8_t table[256][3]) {
 }
 
 static void convert_by_table(
-    const conversion *how, uint8_t table[256][3], const uint8_t *row, uint8_t *output) {
+    const conversion *how, uint8_t table[256][4], const uint8_t *row, uint8_t *output) {
     int depth = how->image->bit_depth;
     for (size_t x = 0; x < how->image->width; x++) {
         const uint8_t *entry = table[sample_at(row, depth, x)];
@@ -113,9 +119,9 @@ static cpng_status convert(const conversion *how, uint8_t *rows) {
     int channels = channels_of[image->color_type];
     bool is_by_table = channels == 1 && image->bit_depth <= 8;
     bool has_meaning = image->bit_depth == 8 && !how->colours->has_key && image->color_type != 3;
-    bool is_blended = has_meaning && channels == how->channels + 1;
+    bool is_blended = has_meaning && how->background != NULL && channels == how->channels + 1;
     bool is_same = has_meaning && channels == how->channels;
-    uint8_t table[256][3];
+    uint8_t table[256][4];
     if (is_by_table) fill_table(how, table);
     for (uint32_t y = 0; y < image->height; y++) {
         if (cinterruption_after(image->interruption, row_bytes)) return CPNG_INTERRUPTED;
@@ -144,21 +150,27 @@ static conversion opaque_conversion(
         .image = image, .colours = colours, .background = background, .channels = is_grey ? 1 : 3};
 }
 
-cpng_status cpng_make_opaque(
-    const cpng_image *image, const cpng_colours *colours, const uint8_t background[3],
-    cpng_image *opaque) {
-    conversion how = opaque_conversion(image, colours, background);
-    size_t row_bytes = (size_t)image->width * (size_t)how.channels, total;
+/// Converts to an image of its own.
+static cpng_status make(const conversion *how, cpng_image *made) {
+    const cpng_image *image = how->image;
+    size_t row_bytes = (size_t)image->width * (size_t)how->channels, total;
     if (__builtin_mul_overflow(row_bytes + 1, (size_t)image->height, &total)) return CPNG_LIMIT;
     uint8_t *rows = malloc(total);
     if (rows == NULL) return CPNG_OUT_OF_MEMORY;
-    cpng_status status = convert(&how, rows);
+    cpng_status status = convert(how, rows);
     if (status != CPNG_OK) {
         free(rows);
         return status;
     }
-    *opaque = cpng_image_of(rows, image->width, image->height, how.channels, image->interruption);
+    *made = cpng_image_of(rows, image->width, image->height, how->channels, image->interruption);
     return CPNG_OK;
+}
+
+cpng_status cpng_make_opaque(
+    const cpng_image *image, const cpng_colours *colours, const uint8_t background[3],
+    cpng_image *opaque) {
+    conversion how = opaque_conversion(image, colours, background);
+    return make(&how, opaque);
 }
 
 cpng_status cpng_become_opaque(
@@ -168,7 +180,7 @@ cpng_status cpng_become_opaque(
     size_t old_bits = (size_t)(channels_of[image->color_type] * image->bit_depth);
     cpng_image opaque;
     if (8 * bytes > old_bits) {
-        cpng_status status = cpng_make_opaque(image, colours, background, &opaque);
+        cpng_status status = make(&how, &opaque);
         if (status != CPNG_OK) return status;
         cpng_image_free(image);
     } else {
@@ -191,36 +203,8 @@ cpng_status cpng_become_opaque(
 cpng_status cpng_make_plain(
     const cpng_image *image, const cpng_colours *colours, bool has_colour, bool has_alpha,
     cpng_image *plain) {
-    int type = image->color_type;
-    bool is_grey = !has_colour && (type == 0 || type == 4);
-    int counted = (is_grey ? 1 : 3) + (has_alpha ? 1 : 0);
-    conversion how = {.image = image, .colours = colours, .channels = counted};
-    size_t row_bytes = (size_t)image->width * (size_t)counted, total;
-    if (__builtin_mul_overflow(row_bytes + 1, (size_t)image->height, &total)) return CPNG_LIMIT;
-    uint8_t *rows = malloc(total);
-    if (rows == NULL) return CPNG_OUT_OF_MEMORY;
-    unsigned pixel[4];
-    for (uint32_t y = 0; y < image->height; y++) {
-        if (cinterruption_after(image->interruption, row_bytes)) {
-            free(rows);
-            return CPNG_INTERRUPTED;
-        }
-        const uint8_t *row = image->rows + y * (image->row_bytes + 1) + 1;
-        uint8_t *output = rows + y * (row_bytes + 1) + 1;
-        for (size_t x = 0; x < image->width; x++) {
-            pixel_at(&how, row, x, pixel);
-            for (int channel = 0; channel < (is_grey ? 1 : 3); channel++) {
-                *output++ = (uint8_t)pixel[channel];
-            }
-            if (has_alpha) *output++ = (uint8_t)pixel[3];
-        }
-    }
-    *plain = cpng_image_of(
-        rows, image->width, image->height, counted == 2 ? 1 : counted, image->interruption);
-    if (counted == 2) {
-        plain->color_type = 4;
-        plain->row_bytes = row_bytes;
-        plain->filter_distance = 2;
-    }
-    return CPNG_OK;
+    bool is_grey = !has_colour && (image->color_type == 0 || image->color_type == 4);
+    conversion how = {
+        .image = image, .colours = colours, .channels = (is_grey ? 1 : 3) + (has_alpha ? 1 : 0)};
+    return make(&how, plain);
 }

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <png.h>
 
@@ -32,12 +31,6 @@ typedef struct {
 } session;
 
 typedef enum { OUTPUT_NONE, OUTPUT_SAME, OUTPUT_OPAQUE } output_kind;
-
-static uint64_t now(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
-}
 
 static _Noreturn void fail(session *s, cpng_status status, const char *text) {
     s->status = status;
@@ -310,7 +303,7 @@ static void finish_whole(session *s, output_kind kind) {
 }
 
 static cpng_status run_read(session *s, output_kind kind) {
-    uint64_t begin = now();
+    uint64_t begin = cinterruption_processor_time();
     if (setjmp(s->jump)) return s->status;
     open_source(s);
     s->image->chunks = valid_chunks(s);
@@ -321,7 +314,7 @@ static cpng_status run_read(session *s, output_kind kind) {
         read_rows(s, kind);
     }
     png_read_end(s->png, NULL);
-    s->image->nanoseconds = now() - begin;
+    s->image->nanoseconds = cinterruption_processor_time() - begin;
     return CPNG_OK;
 }
 

@@ -48,6 +48,9 @@ bool cinterruption_is_set(const cinterruption_flag *flag);
 /// time; 0 for never.
 void cinterruption_begin(cinterruption *interruption, uint64_t nanoseconds);
 
+/// Processor time of the calling thread, in nanoseconds.
+uint64_t cinterruption_processor_time(void);
+
 /// Checks flag and clocks, and returns whether to stop.
 bool cinterruption_look(cinterruption *interruption);
 

@@ -4,7 +4,7 @@ static cjpeg_status run_encode(
     cjpeg_session *s, const uint8_t *pixels, size_t stride, uint32_t width, uint32_t height,
     int channels, int quality, bool halves_chroma, const uint8_t *segments, size_t segments_length,
     cjpeg_result *result) {
-    uint64_t begin = cjpeg_now();
+    uint64_t begin = cinterruption_processor_time();
     if (setjmp(s->jump)) return s->status;
     s->is_encoding = true;
     cjpeg_open_destination(s);
@@ -33,7 +33,7 @@ static cjpeg_status run_encode(
     result->width = width;
     result->height = height;
     cjpeg_take_output(s, result);
-    result->encode_nanoseconds = cjpeg_now() - begin;
+    result->encode_nanoseconds = cinterruption_processor_time() - begin;
     return CJPEG_OK;
 }
 

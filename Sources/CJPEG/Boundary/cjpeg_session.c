@@ -2,15 +2,8 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <jerror.h>
-
-uint64_t cjpeg_now(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
-}
 
 _Noreturn void cjpeg_fail(cjpeg_session *s, cjpeg_status status, const char *text) {
     s->status = status;

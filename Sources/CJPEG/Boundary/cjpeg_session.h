@@ -18,7 +18,7 @@ typedef struct cjpeg_session cjpeg_session;
 /// See `cjpeg_scales.c`.
 typedef struct cjpeg_scales cjpeg_scales;
 
-/// See `cjpeg_table_cache.h`.
+/// See `cjpeg_tables.h`.
 typedef struct cjpeg_table_cache cjpeg_table_cache;
 
 /// One call's state. Everything that changes between `setjmp` and a jump lives here, in the frame
@@ -61,9 +61,6 @@ struct cjpeg_session {
     /// Memory for the symbols of a transcoded file.
     void *symbols;
 };
-
-/// Processor time of the calling thread, in nanoseconds.
-uint64_t cjpeg_now(void);
 
 /// Ends the call with a status and a message.
 _Noreturn void cjpeg_fail(cjpeg_session *s, cjpeg_status status, const char *text);

@@ -2,8 +2,6 @@
 
 #include <string.h>
 
-// MARK: - Bits
-
 /// Appends to the window, up to its size or the next marker. Returns false if the source ends
 /// first.
 static bool take_bytes(cjpeg_window *window) {
@@ -67,36 +65,4 @@ ptrdiff_t cjpeg_unread_bytes(const cjpeg_window *window, const cjpeg_bits *bits)
 
 bool cjpeg_is_at_end(const cjpeg_window *window, const cjpeg_bits *bits) {
     return window->is_last && cjpeg_unread_bytes(window, bits) == 0;
-}
-
-// MARK: - Codes
-
-bool cjpeg_make_codes(const JHUFF_TBL *table, bool is_dc, cjpeg_codes *codes) {
-    memset(codes, 0, sizeof *codes);
-    uint32_t code = 0, place = 0;
-    for (unsigned length = 1; length <= 16; length++) {
-        codes->offset[length] = (int32_t)place - (int32_t)code;
-        for (unsigned each = 0; each < table->bits[length]; each++, place++, code++) {
-            unsigned symbol = table->huffval[place & 255];
-            // Too many codes, a code of all ones, or a difference of more than 15 bits.
-            if (place > 255 || code + 1 >= 1u << length || (is_dc && symbol > 15)) return false;
-            codes->symbols[place] = (uint8_t)symbol;
-            if (length > CJPEG_LOOK) continue;
-            unsigned run = is_dc ? 0 : symbol >> 4, category = is_dc ? symbol : symbol & 15;
-            unsigned others = CJPEG_LOOK - length, most = is_dc ? others : CJPEG_SMALL_BITS;
-            bool is_known = symbol == 0 || (category > 0 && category <= others && category <= most);
-            for (uint32_t rest = 0; rest < 1u << others; rest++) {
-                uint32_t bits = code << others | rest;
-                codes->symbol[bits] = (uint16_t)(symbol | length << 8);
-                if (!is_known) continue;
-                uint32_t magnitude = cjpeg_magnitude((uint64_t)bits << (64 - CJPEG_LOOK + length - 1) << 1, category);
-                int value = cjpeg_extend(magnitude, category);
-                uint32_t meaning = is_dc ? (uint16_t)value : (run + 1) * CJPEG_SMALL_MAGNITUDES + magnitude;
-                codes->known[bits] = (symbol == 0 ? 0 : meaning << 16) | (length + category);
-            }
-        }
-        codes->limit[length] = code << (16 - length);
-        code <<= 1;
-    }
-    return true;
 }

@@ -112,10 +112,6 @@ typedef struct {
     uint8_t symbols[256];
 } cjpeg_codes;
 
-/// Builds the tables. Returns false for an invalid one (T.81, annex C), which libjpeg refuses: 16
-/// bits cannot hold its codes, or one of them is all ones.
-bool cjpeg_make_codes(const JHUFF_TBL *table, bool is_dc, cjpeg_codes *codes);
-
 /// Returns the next symbol and writes its length to `length`; -1 if the bits are no code.
 static inline __attribute__((always_inline)) int cjpeg_symbol(
     const cjpeg_codes *codes, uint64_t bits, unsigned *length) {

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "cjpeg_processors.h"
-#include "cjpeg_table_cache.h"
+#include "cjpeg_tables.h"
 
 /// The last place of a block in coding order.
 enum { LAST = DCTSIZE2 - 1 };

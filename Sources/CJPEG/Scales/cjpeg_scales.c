@@ -322,13 +322,13 @@ static void decode_by_library(
 
 static cjpeg_status run(
     cjpeg_session *s, size_t spare_bytes, const unsigned *denominators, size_t count, cjpeg_result *results) {
-    uint64_t begin = cjpeg_now();
+    uint64_t begin = cinterruption_processor_time();
     if (setjmp(s->jump)) return s->status;
     cjpeg_open_source(s);
     if (!decode_own(s, spare_bytes, denominators, count, results)) {
         decode_by_library(s, spare_bytes, denominators, count, results);
     }
-    results[0].decode_nanoseconds = cjpeg_now() - begin;
+    results[0].decode_nanoseconds = cinterruption_processor_time() - begin;
     return CJPEG_OK;
 }
 
@@ -349,11 +349,11 @@ cjpeg_status cjpeg_decode_scales(
 
 static cjpeg_status run_decode(
     cjpeg_session *s, size_t spare_bytes, unsigned denominator, cjpeg_pixels *pixels, cjpeg_result *result) {
-    uint64_t begin = cjpeg_now();
+    uint64_t begin = cinterruption_processor_time();
     if (setjmp(s->jump)) return s->status;
     cjpeg_open_source(s);
     if (decode_own(s, spare_bytes, &denominator, 1, result)) {
-        result->decode_nanoseconds = cjpeg_now() - begin;
+        result->decode_nanoseconds = cinterruption_processor_time() - begin;
         return CJPEG_OK;
     }
     j_decompress_ptr cinfo = &s->decompress;
@@ -369,7 +369,7 @@ static cjpeg_status run_decode(
     jpeg_finish_decompress(cinfo);
     cjpeg_note_source(s, result);
     cjpeg_take_pixels(cinfo, pixels, result);
-    result->decode_nanoseconds = cjpeg_now() - begin;
+    result->decode_nanoseconds = cinterruption_processor_time() - begin;
     return CJPEG_OK;
 }
 

@@ -5,7 +5,7 @@
 
 #include "cjpeg_bits.h"
 #include "cjpeg_mcus.h"
-#include "cjpeg_requantisation.h"
+#include "cjpeg_tables.h"
 #include "cjpeg_transcode.h"
 
 /// The most symbols of a block: 1 DC coefficient, 63 AC coefficients, the end of the block, and

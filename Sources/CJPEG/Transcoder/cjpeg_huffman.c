@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cjpeg_requantisation.h"
+#include "cjpeg_tables.h"
 
 // libjpeg offers standard tables, or optimal ones for a second pass over everything. Tables from a
 // sample give nearly the optimal size at nearly no cost; see `sample_blocks` for figures.

@@ -148,7 +148,7 @@ static bool turns_picture(cjpeg_session *s, const cjpeg_rewriting *rewriting) {
 static void begin_writing(cjpeg_session *s, const cjpeg_rewriting *rewriting, const target_tables *tables) {
     j_decompress_ptr source = &s->decompress;
     j_compress_ptr target = &s->compress;
-    s->encode_begin = cjpeg_now();
+    s->encode_begin = cinterruption_processor_time();
     s->is_encoding = true;
     jpeg_copy_critical_parameters(source, target);
     // The library marks every CMYK file as Adobe's, which makes readers invert it.
@@ -240,7 +240,7 @@ static bool transcode(
     if (!cjpeg_read_symbols(s, tables->tables, &symbols)) return false;
     cjpeg_note_source(s, result);
     if (cjpeg_wants_preview(s)) cjpeg_note_blocks(s, &symbols.preview);
-    result->decode_nanoseconds = cjpeg_now() - begin;
+    result->decode_nanoseconds = cinterruption_processor_time() - begin;
     begin_writing(s, rewriting, tables);
     // Writes the first segments and reads no coefficient; the rest is written here.
     jpeg_write_coefficients(&s->compress, NULL);
@@ -253,7 +253,7 @@ static bool transcode(
 
 static cjpeg_status run_requantise(
     cjpeg_session *s, const cjpeg_rewriting *rewriting, cjpeg_result *result) {
-    uint64_t begin = cjpeg_now();
+    uint64_t begin = cinterruption_processor_time();
     if (setjmp(s->jump)) return s->status;
     cjpeg_open_source(s);
     j_decompress_ptr source = &s->decompress;
@@ -267,7 +267,7 @@ static cjpeg_status run_requantise(
     if (is_known && !changes && !jpeg_has_multiple_scans(source)) {
         cjpeg_drain_single_scan(s);
         cjpeg_note_source(s, result);
-        result->decode_nanoseconds = cjpeg_now() - begin;
+        result->decode_nanoseconds = cinterruption_processor_time() - begin;
         return CJPEG_OK;
     }
     if (is_known && tables.is_any_coarser && !turns && transcode(s, rewriting, &tables, begin, result)) {
@@ -280,7 +280,7 @@ static cjpeg_status run_requantise(
     cjpeg_note_source(s, result);
     // Before requantisation changes them.
     if (cjpeg_wants_preview(s)) cjpeg_note_coefficients(s, coefficients);
-    result->decode_nanoseconds = cjpeg_now() - begin;
+    result->decode_nanoseconds = cinterruption_processor_time() - begin;
     write_again(s, rewriting, coefficients, turned, result);
     return CJPEG_OK;
 }
@@ -293,7 +293,7 @@ cjpeg_status cjpeg_requantise(
     s.maximum_output = rewriting->maximum_output;
     cjpeg_status status = run_requantise(&s, rewriting, result);
     // Also if the output was given up.
-    if (s.is_encoding) result->encode_nanoseconds = cjpeg_now() - s.encode_begin;
+    if (s.is_encoding) result->encode_nanoseconds = cinterruption_processor_time() - s.encode_begin;
     cjpeg_end(&s);
     return status;
 }

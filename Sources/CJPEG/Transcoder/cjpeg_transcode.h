@@ -17,9 +17,8 @@
 // that is 2.5 times as fast (decoding 1.6 ×, encoding 5.5 ×). It takes 1.1 bytes a pixel; arrays
 // take 3. The result has 0.995 of the size, since libjpeg's path makes its tables from a sample.
 //
-//     cjpeg_bits.c             bytes without stuffing, bits, codes
-//     cjpeg_table_cache.c      tables that a thread keeps from picture to picture
-//     cjpeg_requantisation.c   a coefficient from one quantisation table to another
+//     cjpeg_bits.c             bytes without stuffing, and bits
+//     cjpeg_tables.c           tables of codes and requantisation that a thread keeps
 //     cjpeg_mcus.c             MCUs, restarts, the scan's end
 //     cjpeg_blocks.c           a block's symbols, read and requantised
 //     cjpeg_transcode_read.c   the scan, and the coefficients that a preview needs

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "cjpeg_blocks.h"
-#include "cjpeg_table_cache.h"
+#include "cjpeg_tables.h"
 #include "cjpeg_preview.h"
 
 // The first half of the transcoder: the scan, its tables, restarts and end (ITU-T T.81, A.2, E.2

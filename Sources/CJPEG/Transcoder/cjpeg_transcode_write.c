@@ -4,7 +4,7 @@
 
 #include "cjpeg_processors.h"
 #include "cjpeg_huffman.h"
-#include "cjpeg_requantisation.h"
+#include "cjpeg_tables.h"
 
 // The second half of the transcoder: from symbols and their frequencies to the end of a file (ITU-T
 // T.81, B.2 and F.1.2).

@@ -254,8 +254,8 @@ void cpng_make_indices(
 cpng_status cpng_sample(
     const cpng_image *image, uint32_t bands, uint32_t band_rows, cpng_image *sample);
 
-/// Returns an image of 8-bit rows, which it owns from now on. They have 1 (grey), 3 (RGB) or 4 (RGB
-/// and alpha) channels, and a spare byte each.
+/// Returns an image of 8-bit rows, which it owns from now on: grey or RGB, with or without alpha,
+/// and a spare byte each.
 cpng_image cpng_image_of(
     uint8_t *rows, uint32_t width, uint32_t height, int channels,
     cinterruption *_Nullable interruption);
