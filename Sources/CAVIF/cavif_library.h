@@ -1,7 +1,7 @@
 /// libavif's functions, for the files of this boundary.
 ///
 /// libavif is not linked, but loaded for the first AVIF. It depends on 22 libraries, encoders among
-/// them, whose loading took a quarter of the time of a command that decodes nothing. No call here
+/// them. Loading them took a quarter of the time of a command that decodes nothing. No call here
 /// may use a function of libavif by its own name; it would not link.
 #ifndef CAVIF_LIBRARY_H
 #define CAVIF_LIBRARY_H

@@ -46,7 +46,7 @@ static inline int clinux_process_descriptor(pid_t process) {
     return (int)syscall(SYS_pidfd_open, process, 0);
 }
 
-/// The result of `fstatfs`, whose own structure has different types on each architecture.
+/// The result of `fstatfs`. The system's own structure has different types on each architecture.
 struct clinux_file_system {
     /// See linux/magic.h.
     uint32_t type;

@@ -125,7 +125,7 @@ package struct EffectiveSettings: Sendable {
 }
 
 extension [EffectiveSettings.NamedTable] {
-    /// The tables without those of the same names as others.
+    /// The tables with other names than `others`.
     fileprivate func without(_ others: Self) -> Self {
         let names = Set(others.map(\.name))
         return filter { !names.contains($0.name) }

@@ -66,8 +66,8 @@ package struct Freshness: Sendable {
     /// stale: a clock that was wrong once must not make it immortal. Takes constant time and
     /// allocates nothing, since a run calls it for each entry of its manifest.
     ///
-    /// `expiresAt` is the verdict of the last validation, whose rules may have differed. At the
-    /// instant of expiry the response is stale (§4.2).
+    /// `expiresAt` is the verdict of the last validation, perhaps by other rules. At the instant of
+    /// expiry the response is stale (§4.2).
     package static func isFresh(
         validatedAt: Timestamp, expiresAt: Timestamp, at now: Timestamp, rules: Rules
     ) -> Bool {

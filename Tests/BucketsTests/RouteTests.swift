@@ -5,7 +5,7 @@ import Transfers
 
 @testable import Buckets
 
-/// The settings of a run that hold for buckets, and those that do not.
+/// The settings of a run that hold for buckets, and the others.
 @Suite(.timeLimit(.minutes(5)))
 struct RouteTests {
     private func read(

@@ -102,7 +102,7 @@ package struct HandmadeContainer: CustomStringConvertible, Sendable {
             (0, 1), (0, 2), (332, 9), (0, 3), (0, 2), (499, 9),
         ])
 
-    /// The same with extra fields, whose first is the orientation.
+    /// The same with extra fields. The first one is the orientation.
     private static let turnedCodestream: [UInt8] =
         [0xFF, 0x0A]
         + bits([
@@ -162,7 +162,7 @@ package struct HandmadeContainer: CustomStringConvertible, Sendable {
                 + more)
     }
 
-    /// A HEIC whose main item, the second, has `irot` and `imir`. Another item has another turn.
+    /// A HEIC with `irot` and `imir` for its main item, the second. Another item has another turn.
     package static func turnedHEIC(
         angle: UInt8?, axis: UInt8?, orientation: Int
     ) -> HandmadeContainer {

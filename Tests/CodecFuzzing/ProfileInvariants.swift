@@ -76,7 +76,7 @@ package struct ProfileInvariants {
         ],
     ]
 
-    /// Checks a profile whose length and signature are set first, since chance would not.
+    /// Sets length and signature of a profile, since chance would not, and checks it.
     ///
     /// - Throws: The broken invariant.
     package static func check(_ bytes: [UInt8]) throws(Violation) {

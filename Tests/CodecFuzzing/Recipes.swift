@@ -70,7 +70,7 @@ extension Recipe {
     package init(
         hashing bytes: UnsafeRawBufferPointer, encodings: [Encoding], steps: [String] = []
     ) {
-        // FNV-1a, whose low bits are good enough after one more mixing step.
+        // FNV-1a. Its low bits are good enough after one more mixing step.
         var hash: UInt64 = 0xcbf2_9ce4_8422_2325
         for byte in bytes { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }
         hash ^= hash >> 29

@@ -3,7 +3,7 @@ package import PrefetchModel
 
 /// Invariants of pictures and animations with steps, for arbitrary input bytes.
 package enum StepInvariants {
-    /// Steps of every kind, at sizes near those of small samples.
+    /// Steps of every kind, at sizes near the small samples.
     package static let steps = [
         "40x30", "x9", "50%", "64x64!", "30x30^", "48x48~#10203040", "25x60~white",
         "crop=17x9+3+2", "rotate=90", "rotate=33.5", "rotate=-7,#ff0000", "flip=h", "blur=1.5",

@@ -113,7 +113,7 @@ enum Sample {
 }
 
 extension EntryMachine {
-    /// A machine whose request is on the wire.
+    /// A machine with a request on the wire.
     static func asking(
         _ findings: Findings = .nothing, state: EntryState = .missing, extras: EntryExtras? = nil,
         _ context: EntryContext = Sample.context()
@@ -124,7 +124,7 @@ extension EntryMachine {
         return machine
     }
 
-    /// A machine whose body is with the codec workers.
+    /// A machine with its body at the codec workers.
     static func processing(_ findings: Findings = .nothing) -> EntryMachine {
         var machine = asking(findings, state: Sample.stale)
         _ = machine.responded(

@@ -315,7 +315,7 @@ struct EntryStoreTests {
         return journey
     }
 
-    /// Entries without extras, whose URLs may be as long as a line.
+    /// Entries without extras. Their URLs may be as long as a line.
     @Test func longURLsSpillBeforeTheCountLimit() throws {
         let store = EntryStore(capacity: 10_000, folder: Self.folder)
         let url = "http://h/" + String(repeating: "x", count: 60_000)

@@ -4,7 +4,7 @@ import Testing
 @testable import Exporting
 
 extension StoredImage {
-    /// A stored image whose digest has one byte repeated.
+    /// A stored image with a digest of one repeated byte.
     static func fixture(_ byte: UInt8 = 1, format: ImageFormat = .jpeg) -> StoredImage {
         let digits = String(byte, radix: 16)
         let text = String(repeating: digits.count < 2 ? "0" + digits : digits, count: 32)

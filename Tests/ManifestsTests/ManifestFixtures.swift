@@ -108,7 +108,7 @@ final class TemporaryFolder {
     }
 }
 
-/// A pipe whose ends are closed with this value, unless before.
+/// A pipe that closes its ends with this value, unless they were closed before.
 ///
 /// `@unchecked Sendable` since one thread alone writes and closes the writing end, and the other
 /// uses nothing but the descriptor of the reading end, which does not change.

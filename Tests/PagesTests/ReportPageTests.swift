@@ -56,7 +56,7 @@ struct ReportPageTests {
         #expect(try await PageJudge.complaints(page(record).html()) == "")
         let text = text(page(record))
         #expect(text.contains("The run was killed, or still runs: 1 of 1 entry is warm"))
-        // Its hosts are those of its lines.
+        // Its lines name its hosts.
         #expect(text.contains("https://example.org</span>"))
     }
 

@@ -13,7 +13,7 @@ import SeededRandom
 ///
 /// Stages answer later, in an order and with results that the seed decides.
 final class FakeRun: EventSource, StageProviding, RunRecording, RunObserving {
-    /// Faults other than those of origins and images.
+    /// Faults of neither origins nor images.
     enum Fault: CaseIterable, Sendable {
         case none, signal, secondSignal, transfersFail, writerFails, lookupsFail, cannotStore,
             cannotAsk, cannotFind, reportFails, readingFails, cacheFails
@@ -43,7 +43,7 @@ final class FakeRun: EventSource, StageProviding, RunRecording, RunObserving {
     private(set) var isClosed = false
     /// The look-ups of each wake-up of the look-up thread.
     private(set) var lookups: [[Int]] = []
-    /// Keys whose images are committed.
+    /// Keys of committed images.
     private(set) var committed: Set<String> = []
     let entries: Int
 

@@ -87,7 +87,7 @@ enum Samples {
         }
     }
 
-    /// Runs `body` with the writing end of a pipe whose reading end is closed.
+    /// Runs `body` with the writing end of a pipe with a closed reading end.
     static func withClosedPipe(_ body: (Int32) throws -> Void) throws {
         signal(SIGPIPE, SIG_IGN)
         var ends: [Int32] = [0, 0]

@@ -11,7 +11,7 @@ final class MemorySpill: QueueSpilling {
     var space = Int.max
     /// The number of records until links of others can no longer be written.
     var linkSpace = Int.max
-    /// Entries whose records cannot be read.
+    /// Entries with unreadable records.
     var unreadable: Set<Int> = []
     private(set) var spills = 0
     /// Entries that are not in memory.

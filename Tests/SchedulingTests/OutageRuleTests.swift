@@ -118,7 +118,7 @@ struct OutageRuleTests {
             [Ends(106, "a", .connect), Ends(104, "a", .dns)],
             Expected(failures: 106, heldBack: 106, asked: 210, hosts: ["a"])
         ),
-        // Failures of the class `ours` and those with 404 are requested entries too.
+        // Failures of the class `ours` and with 404 are requested entries too.
         (
             [Ends(11, "a", .timeout), Ends(5, "a", .disk), Ends(4, "a", .httpStatus, 404)],
             Expected(failures: 11, heldBack: 11, asked: 20, hosts: ["a"])

@@ -114,7 +114,7 @@ struct SchedulerModelTests {
             [(start: Scheduler.Start, number: HostPacing.NumberedStart, item: Model.Item)] = []
         var now = ContinuousClock.now
         let hosts = Int.random(in: 1...6, using: &random)
-        // An entry that sleeps throughout keeps its host, whose pace would be forgotten otherwise.
+        // An entry that sleeps throughout keeps its host; its pace would be forgotten otherwise.
         for host in 0..<(isAdaptive ? hosts : 0) {
             let item = Model.Item(
                 entry: -1 - host, host: host, priority: .normal, rank: 2, position: 0,

@@ -425,7 +425,7 @@ struct TransferLoopTests {
         }
     }
 
-    /// libcurl keeps the data of each host whose connection it had to close for another one.
+    /// libcurl keeps the data of each host that lost its connection to another one.
     @Test func closesAHostsLastConnectionAfterMany() async throws {
         try await withOrigin { origin in
             origin.serve { request in

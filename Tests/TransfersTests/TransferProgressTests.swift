@@ -213,7 +213,7 @@ import Testing
         #expect(ending(of: lines).body?.count == 1000)
     }
 
-    /// Completes a response whose head has these lines.
+    /// Completes a response with these lines in its head.
     private func ending(of lines: String) -> TransferProgress.TransferEnding {
         var progress = Self.progress()
         let head = "HTTP/1.1 200 OK\r\n\(lines)\r\n"

@@ -1,5 +1,5 @@
 /// Ends the work on an image early: a flag that another thread sets, or a limit of processor time.
-/// The codecs' C targets check it in every loop whose length depends on the image.
+/// The codecs' C targets check it in every loop as long as the image is large.
 #ifndef CINTERRUPTION_H
 #define CINTERRUPTION_H
 

@@ -45,8 +45,8 @@ extension ICCProfile {
         ("rXYZ", [0.4360, 0.2225, 0.0139]), ("gXYZ", [0.3851, 0.7169, 0.0971]),
         ("bXYZ", [0.1431, 0.0606, 0.7141]),
     ]
-    /// Published matrices of sRGB differ by up to 0.0005 in rounding and white point. Those of
-    /// Adobe RGB and Display P3 differ by 0.05 and more.
+    /// Published matrices of sRGB differ by up to 0.0005 in rounding and white point. Adobe
+    /// RGB and Display P3 differ by 0.05 and more.
     private static let colorantTolerance = 0.002
     /// The tolerance in encoded light from 0 to 1: less than one 8-bit step. A pure power of 2.2 is
     /// seven steps away in the shadows.

@@ -34,8 +34,8 @@ package struct ImageHeader: Hashable, Sendable {
     /// may be whole; nil if it does. Only for formats with a container check.
     var libraryRefusal: String?
     /// The quality of a lossy picture on libjpeg's scale, 1…100, by its quantiser. Nil for a format
-    /// whose data is not kept by quality, a lossless or deeper picture, an animation, and where the
-    /// data is not read yet.
+    /// without data kept by quality, a lossless or deeper picture, an animation, and where the data
+    /// is not read yet.
     var lossyQuality: Double?
     /// Whether the memory suffices to encode a picture with a ``lossyQuality`` again.
     private(set) var mayEncodeAgain = true

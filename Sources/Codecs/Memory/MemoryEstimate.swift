@@ -25,7 +25,7 @@ struct DecodingMemory: Sendable {
     /// `result`.
     var verification: (@Sendable (_ header: ImageHeader, _ recipe: Recipe, _ budget: Int) -> Int)?
 
-    /// A format whose decoder allocates ``DecoderMemory/libraryBytes`` in addition to the rows.
+    /// A format with a decoder that allocates ``DecoderMemory/libraryBytes`` besides the rows.
     static func decoded(
         structure: @escaping @Sendable (ImageHeader) -> Int = { _ in 0 }
     ) -> DecodingMemory {

@@ -46,8 +46,8 @@ struct PNGEncoding {
 
     /// Writes the rows as a PNG file and consumes them.
     ///
-    /// `chunks` are complete and belong to the given rows. Those that depend on the colour type are
-    /// adapted to the chosen one.
+    /// `chunks` are complete and belong to the given rows. Chunks that depend on the colour type
+    /// are adapted to the chosen one.
     ///
     /// - Returns: Nil if the file would reach `maximumBytes`.
     /// - Throws: `outOfMemory`, or the interruption.

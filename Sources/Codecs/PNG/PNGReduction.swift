@@ -3,8 +3,8 @@ internal import CPNG
 /// Stores the same pixels in fewer bits (PNG third edition, section 4.4). It drops full alpha and
 /// unused colour, narrows 16-bit samples that were scaled from 8, and uses palettes.
 ///
-/// The displayed pixels stay identical, including colours under full transparency. Chunks whose
-/// meaning depends on the colour type are converted with it.
+/// The displayed pixels stay identical, including colours under full transparency. Chunks that
+/// depend on the colour type are converted with it.
 ///
 /// Some chunks limit the changes. A profile or code points for one kind of colour space (iCCP, cICP
 /// and their companions) prevent changes between grey and colour. A background or histogram (bKGD,

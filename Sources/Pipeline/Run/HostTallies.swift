@@ -34,7 +34,7 @@ struct HostTallies {
     }
 
     private var tallies: [String: HostTally] = [:]
-    /// Turns at which a transfer could start, and those at which the codecs or the writer had no
+    /// Turns at which a transfer could start, and turns at which the codecs or the writer had no
     /// room for its image.
     private var turns = 0
     private var turnsWithoutRoom = 0

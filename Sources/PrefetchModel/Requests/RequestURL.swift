@@ -77,8 +77,8 @@ package struct RequestURL: Hashable, Sendable, CustomStringConvertible {
 /// The addresses that a request may be sent to.
 package enum AddressRule: Hashable, BitwiseCopyable, Sendable {
     /// For listed URLs. Loopback and private addresses are allowed, since the user may run a server
-    /// there. Link-local addresses are refused by default: cloud metadata services use them, which
-    /// serve credentials.
+    /// there. Link-local addresses are refused by default, because the metadata services of clouds
+    /// hand out credentials there.
     case listed(allowsLinkLocal: Bool)
     /// `--deny-private`, for lists from a third party: public addresses only.
     case publicOnly

@@ -3,11 +3,11 @@ package import PrefetchModel
 /// Finds the failures of a run that an outage explains, and which therefore must not be
 /// blacklisted.
 ///
-/// An outage is a reason for which more than half of the requested entries failed, of at least 20.
-/// It covers the hosts without a success. Captive portals and broken proxies would otherwise
-/// blacklist whole lists; issue trackers of image loaders have many such reports. 404 and 410 are
-/// excluded, since a list of removed images fails in the same way. All other statuses count as one
-/// reason: a broken proxy sends 400 to one request and 405 to the next.
+/// A reason is an outage if at least 20 entries were requested and more than half of them failed
+/// for it. It explains failures on hosts without a success only. Captive portals and broken proxies
+/// would otherwise blacklist whole lists; issue trackers of image loaders have many such reports.
+/// 404 and 410 are excluded, since a list of removed images fails in the same way. All other
+/// statuses count as one reason: a broken proxy sends 400 to one request and 405 to the next.
 ///
 /// The rule receives the outcome of each requested entry (at least one transfer began), once per
 /// entry and not per attempt. Cancelled entries and entries without a request do not count. The

@@ -3,10 +3,10 @@ import PrefetchModel
 /// The limit of simultaneous transfers, found from the latency and the refusals of responses.
 ///
 /// A value type without a clock. Responses are grouped into rounds. Only transfers that start while
-/// more than half of the limit is in use count. A round ends after as many responses as the limit,
-/// once their mean latency is known well enough. The number of requests that queue at the host is
-/// estimated as in TCP Vegas (Brakmo and Peterson, 1995): limit × (1 − best ÷ latency). The best
-/// latency is the lowest mean of a round.
+/// more than half of the limit is in use count. A round has at least as many responses as the
+/// limit, or half of it during a ramp, and lasts until their mean latency is known well enough. The
+/// number of requests that queue at the host is estimated as in TCP Vegas (Brakmo and Peterson,
+/// 1995): limit × (1 − best ÷ latency). The best latency is the lowest mean of a round.
 /// - Ramp: the limit doubles each round, until requests queue or the host refuses one.
 /// - After the ramp the limit grows while almost no requests queue. The step doubles, up to an
 ///   eighth of the limit. If the queue exceeds a quarter of the limit, the limit falls by half of

@@ -30,7 +30,7 @@ package struct Scheduler {
         case firstTurn
         /// After all entries of the priority on their first turn, in the order of their return.
         case retry
-        /// Before all other entries of its host: the next hop of a redirect, whose entry has had
+        /// Before all other entries of its host: the next hop of a redirect. Its entry has had
         /// its turn already.
         case next
     }

@@ -27,11 +27,11 @@ package struct TransferConfiguration: Sendable {
     /// build accepts more formats: all stored responses that vary on `Accept` would become stale.
     private static let notedAccept = "image/jpeg, image/png, image/*;q=0.5, */*;q=0.1"
 
-    /// The fields of a request that a response may vary on (`Vary`), fit for the database: secret
-    /// values are replaced by their ``fingerprint``.
+    /// The request fields that a response may vary on (`Vary`), for the database. Secret values are
+    /// replaced by their ``fingerprint``.
     ///
-    /// Returns the fields that are sent, except the ones that libcurl adds itself: cookies of the
-    /// jar, and credentials from a netrc file or a URL.
+    /// Without the fields that libcurl adds itself: cookies of the jar, and credentials from a
+    /// netrc file or a URL.
     package func requestFields(
         userFields: [HeaderField] = [], isForeign: Bool = false
     ) -> [HeaderField] {

@@ -19,7 +19,7 @@ import Testing
         return made
     }
 
-    /// A profile whose table has steps.
+    /// A profile with steps in its table.
     private static let stepped: [UInt8] = {
         func number(_ value: Int, _ bytes: Int = 4) -> [UInt8] {
             (0..<bytes).map { UInt8(truncatingIfNeeded: value >> (8 * (bytes - 1 - $0))) }

@@ -182,7 +182,7 @@ struct FormatChoiceTests {
         #expect(QualityCurve.aom.value(at: 100) == 0)
     }
 
-    /// Pictures whose loss per quality step is larger or smaller than usual.
+    /// Pictures with a larger or smaller loss per quality step than usual.
     @Test(arguments: [50, 80, 92], [0.6, 1, 1.7])
     func searchReachesReference(wanted: Int, offset: Double) {
         for reference in [0.95, 0.97, 0.985] {

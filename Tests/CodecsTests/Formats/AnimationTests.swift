@@ -309,7 +309,7 @@ import Testing
         let still = try stored(Samples.colourPNG).bytes
         let file = try source.withUnsafeBytes { try PNGFile($0) }
         for chunk in file.chunks where [.acTL, .fcTL, .fdAT].contains(chunk.type) {
-            // After the length and type, whose damage makes other, harmless chunks.
+            // After the length and type: damage to them makes other, harmless chunks.
             for position in chunk.data.lowerBound..<chunk.range.upperBound {
                 var damaged = source
                 damaged[position] ^= 0x41

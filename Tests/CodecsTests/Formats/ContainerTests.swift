@@ -6,7 +6,7 @@ import Testing
 
 @testable import Codecs
 
-/// The stored form of a source whose format is not decoded, or the error.
+/// The stored form of a source in a format that is not decoded, or the error.
 func storedAsItCame(
     _ source: [UInt8], limits: CodecLimits = CodecLimits(), memoryBytes: Int = .max
 ) -> Result<ImageHeader, CodecError> {
@@ -45,7 +45,7 @@ struct ContainerTests {
         #expect(header.orientation == file.orientation)
     }
 
-    /// The stored sides are those of the picture as displayed.
+    /// The stored sides belong to the picture as displayed.
     @Test(arguments: HandmadeContainer.undecoded.filter { $0.orientation > 1 })
     func statesDisplayedSidesAndOrientation(file: HandmadeContainer) throws {
         let image = try file.bytes.withUnsafeBytes { bytes in
@@ -106,7 +106,7 @@ struct ContainerTests {
         }
     }
 
-    /// A container whose last box has no length looks whole wherever it is cut.
+    /// A container with a last box without a length looks whole wherever it is cut.
     @Test func openEndedContainerDoesNotStateItsEnd() {
         for file in HandmadeContainer.all {
             let isOpen = file.format == .avif && file.spareBytes > 0

@@ -233,7 +233,7 @@ import Testing
             #expect(try warning(source)?.lacksEnd == (lengths != nil))
             #expect(try png(source) == png(WarningTests.icon([whole])))
         }
-        // With another picture behind it, whose bytes are no mask.
+        // With another picture behind it instead of a mask.
         let another = WarningTests.picture(8, depth: 32)
         let source = WarningTests.icon([cut, another])
         #expect((refusal(source) == nil) == (depth == 32))

@@ -149,7 +149,7 @@ import Testing
             for _ in 0..<256 { put(1, 1) }
         }
 
-        /// A code whose bits are read from the highest on.
+        /// A code that is read from its highest bit on.
         mutating func putByte(_ byte: Int) {
             put((0..<8).reduce(0) { $0 << 1 | (byte >> $1 & 1) }, 8)
         }
@@ -178,7 +178,7 @@ import Testing
             writer.put(0, 4)
         }
 
-        /// An image stream whose blocks of 4 by 4 pixels use the groups in turn.
+        /// An image stream with blocks of 4 by 4 pixels that use the groups in turn.
         private static func putImage(_ writer: inout BitWriter, _ example: WebPTableTests.Case) {
             writer.put(0, 1)
             if example.cacheBits > 0 {

@@ -163,7 +163,7 @@ import Testing
         #expect(try way(file.bytes(of: file.rows(filter: 0))) == .byRows)
     }
 
-    /// A stream whose declared window is smaller than its distances.
+    /// A stream that declares a window smaller than its distances.
     @Test(arguments: 0...8)
     func agreesWithLibraryOnWindows(exponent: Int) throws {
         let file = File(width: 3000, height: 2, colorType: 0)

@@ -293,7 +293,7 @@ extension TransformingTests {
         }
     }
 
-    /// A recipe of another run, whose file this one does not name.
+    /// A recipe of another run with a file that this one does not name.
     @Test func overlaysOfOtherRunsAreUnsupported() throws {
         var recipe = Recipe(encoding: .png)
         recipe.transformations = [.overlay(try #require(Self.digest), .north)]

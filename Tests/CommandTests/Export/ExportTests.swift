@@ -124,7 +124,7 @@ struct ExportTests {
             #expect(back.error.contains("2 files written"), "\(back)")
             #expect(try files("out", in: workspace).count == 3)
 
-            // `--update` alone keeps earlier files, which are still known as those of an export.
+            // `--update` alone keeps earlier files, which are still known as exported.
             for url in [ExportTests.urls[0], ExportTests.urls[2]] {
                 try workspace.manifest([url], name: "list.txt")
                 let export = try await workspace.run(
