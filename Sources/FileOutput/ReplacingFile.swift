@@ -98,9 +98,8 @@ package enum FileBytes {
     package static func write(
         _ bytes: [UInt8], to file: Int32, _ path: String
     ) throws(OutputError) {
-        let result = bytes.withUnsafeBytes { buffer in
-            Result { () throws(OutputError) in try write(buffer, to: file, path) }
+        try bytes.span.withUnsafeBytes { buffer throws(OutputError) in
+            try write(buffer, to: file, path)
         }
-        try result.get()
     }
 }

@@ -36,23 +36,21 @@ package struct MetricsText {
     /// The text, with a final line end.
     package var text: String { lines.joined(separator: "\n") + "\n" }
 
-    private mutating func add(_ name: String, _ help: String, _ value: String) {
-        begin(name, help)
-        lines.append("prefetch_\(name) \(value)")
-    }
-
     private mutating func add(
         _ name: String, _ help: String, label: String, _ values: [(name: String, count: Int)]
     ) {
-        begin(name, help)
-        for (value, count) in values {
-            lines.append("prefetch_\(name){\(label)=\"\(value)\"} \(count)")
-        }
+        add(name, help, values.map { ("{\(label)=\"\($0)\"}", "\($1)") })
     }
 
-    private mutating func begin(_ name: String, _ help: String) {
-        lines.append("# HELP prefetch_\(name) \(help)")
-        lines.append("# TYPE prefetch_\(name) gauge")
+    private mutating func add(_ name: String, _ help: String, _ value: String) {
+        add(name, help, [("", value)])
+    }
+
+    private mutating func add(
+        _ name: String, _ help: String, _ values: [(labels: String, value: String)]
+    ) {
+        lines += ["# HELP prefetch_\(name) \(help)", "# TYPE prefetch_\(name) gauge"]
+        lines += values.map { "prefetch_\(name)\($0) \($1)" }
     }
 
     private static func seconds(_ time: Timestamp) -> String {

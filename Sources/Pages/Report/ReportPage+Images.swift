@@ -65,45 +65,34 @@ extension ReportPage {
         let pictures = record.pictures
         guard pictures.newCount + pictures.changedCount > 0 else { return }
         html.section("New and changed images") { section in
-            func list(
-                _ kind: String, _ count: Int, _ shown: [EntryResult], _ names: String,
-                _ write: (EntryResult, inout HTMLWriter) -> Void
-            ) {
+            func list(_ kind: String, _ count: Int, _ shown: [EntryResult], _ names: String) {
                 guard count > 0 else { return }
                 let rest = count > shown.count ? ", the first \(shown.count)" : ""
                 section.element("h3", "\(grouped(count)) \(kind)\(rest)")
                 section.element("ul", ["class": names]) { list in
-                    for result in shown { write(result, &list) }
+                    for result in shown { list.element("li") { write(result, to: &$0) } }
                 }
             }
-            list(
-                "changed", pictures.changedCount, pictures.changed, "pictures pairs", writePair)
-            list("new", pictures.newCount, pictures.new, "pictures", writeNew)
+            list("changed", pictures.changedCount, pictures.changed, "pictures pairs")
+            list("new", pictures.newCount, pictures.new, "pictures")
         }
     }
 
-    private func writePair(_ result: EntryResult, to html: inout HTMLWriter) {
-        html.element("li") { item in
+    private func write(_ result: EntryResult, to item: inout HTMLWriter) {
+        let image = result.stored.flatMap { images[$0.digest] }
+        var tag = ReportPage.details(result)
+        if let replaced = result.replaced {
             item.element("div", ["class": "frame"]) { frame in
-                let old = result.replaced.flatMap { images[$0.image.digest] }
-                let date = result.replaced.map { String($0.fetchedAt.description.prefix(10)) } ?? ""
-                frame.shot(old, of: "Before, from \(date)")
-                frame.shot(result.stored.flatMap { images[$0.digest] }, of: "Now")
+                let date = replaced.fetchedAt.description.prefix(10)
+                frame.shot(images[replaced.image.digest], of: "Before, from \(date)")
+                frame.shot(image, of: "Now")
             }
-            item.element("span", ["class": "name"], clipped(result.shownURL))
-            let date = result.replaced.map { "replaces that of \(minuteText($0.fetchedAt))" }
-            item.element(
-                "span", ["class": "tag"],
-                ([ReportPage.details(result)] + [date].compactMap(\.self)).joined(separator: "; "))
+            tag += "; replaces that of \(minuteText(replaced.fetchedAt))"
+        } else {
+            item.shot(image, of: "New image")
         }
-    }
-
-    private func writeNew(_ result: EntryResult, to html: inout HTMLWriter) {
-        html.element("li") { item in
-            item.shot(result.stored.flatMap { images[$0.digest] }, of: "New image")
-            item.element("span", ["class": "name"], clipped(result.shownURL))
-            item.element("span", ["class": "tag"], ReportPage.details(result))
-        }
+        item.element("span", ["class": "name"], clipped(result.shownURL))
+        item.element("span", ["class": "tag"], tag)
     }
 }
 

@@ -51,9 +51,7 @@ struct RunVerdict {
     /// Entries with a fresh image or a good response. Duplicates share a result, and count as
     /// warm unless everything failed.
     static func warm(_ counters: RunCounters) -> Int {
-        let warm: [Outcome] = [.downloaded, .revalidated, .fresh, .derived, .requested]
-        let count = warm.reduce(0) { $0 + counters[$1] }
-        return count + (count > 0 ? counters[.duplicate] : 0)
+        counters.warm + (counters.warm > 0 ? counters[.duplicate] : 0)
     }
 
     /// `: 3 downloaded, the rest fresh`

@@ -65,7 +65,7 @@ package struct JUnitWriter: ~Copyable, Sendable {
         let text = xmlText(message)
         let content: String?
         switch result.outcome {
-        case .failed where isIgnored(result), .blacklisted where isIgnored(result):
+        case .failed where ignoresKnown && result.isKnown, .blacklisted where ignoresKnown:
             guard skipped < limits.others else { return }
             skipped += 1
             content = "<skipped message=\"known failure: \(text)\"/>"
@@ -91,15 +91,10 @@ package struct JUnitWriter: ~Copyable, Sendable {
         if buffer.count >= JUnitWriter.bufferBytes { flush() }
     }
 
-    private func isIgnored(_ result: EntryResult) -> Bool {
-        ignoresKnown && (result.isKnown || result.outcome == .blacklisted)
-    }
-
     /// Appends the cases of the rest, writes the counts, and replaces the older file.
     mutating func finish(_ summary: RunSummary) throws(OutputError) {
         let counters = summary.counters
-        let warm: [Outcome] = [.downloaded, .revalidated, .fresh, .derived, .requested]
-        passing += appendRest("warm", warm.reduce(0) { $0 + counters[$1] } - passing) { _ in nil }
+        passing += appendRest("warm", counters.warm - passing) { _ in nil }
         let known = counters.knownFailures + counters[.blacklisted]
         let ignored = ignoresKnown ? known : 0
         let failed = counters[.failed] + counters[.blacklisted] - ignored

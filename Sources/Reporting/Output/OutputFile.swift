@@ -99,10 +99,7 @@ package struct OutputFile: ~Copyable, Sendable {
 
     /// Writes all bytes of a slice; see ``write(_:)-([UInt8])``.
     package borrowing func write(_ bytes: ArraySlice<UInt8>) throws(OutputError) {
-        let result = bytes.withUnsafeBytes { buffer in
-            Result { () throws(OutputError) in try write(buffer) }
-        }
-        try result.get()
+        try bytes.span.withUnsafeBytes { buffer throws(OutputError) in try write(buffer) }
     }
 
     /// Writes all bytes of a buffer; see ``write(_:)-([UInt8])``. Text for a CI service's log

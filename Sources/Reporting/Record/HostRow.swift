@@ -30,6 +30,12 @@ struct RequestedHosts: Sendable {
         var attempts = 0
         var failures = 0
         var times = DurationHistogram()
+
+        mutating func note(_ result: EntryResult) {
+            attempts.addReported(result.attempts)
+            if result.outcome == .failed { failures += 1 }
+            if let time = result.stages.transfer { times.note(time) }
+        }
     }
 
     private var tallies: [String: Tally] = [:]
@@ -41,9 +47,7 @@ struct RequestedHosts: Sendable {
     mutating func note(_ result: EntryResult) {
         let host = RequestURL(normalized: result.url).origin
         guard tallies[host] != nil || tallies.count < RequestedHosts.mostHosts else { return }
-        tallies[host, default: Tally()].attempts.addReported(result.attempts)
-        if result.outcome == .failed { tallies[host, default: Tally()].failures += 1 }
-        if let time = result.stages.transfer { tallies[host, default: Tally()].times.note(time) }
+        tallies[host, default: Tally()].note(result)
     }
 
     var largest: [HostRow] {
@@ -54,8 +58,7 @@ struct RequestedHosts: Sendable {
                 times = HostPace.TransferTimes(median: median, percentile95: slow)
             }
             return HostRow(
-                host: host, requests: tally.attempts, refusals: nil, failures: tally.failures,
-                times: times, limit: nil, hint: nil)
+                host: host, requests: tally.attempts, failures: tally.failures, times: times)
         }
     }
 }

@@ -79,6 +79,11 @@ extension RunSummary {
 }
 
 extension RunCounters {
+    /// Entries with a fresh image or a good response, without duplicates.
+    package var warm: Int {
+        [.downloaded, .revalidated, .fresh, .derived, .requested].reduce(0) { $0 + self[$1] }
+    }
+
     fileprivate func visitOutcomes(
         _ members: inout some JSONVisitor, into draft: inout RunCounters
     ) {
@@ -193,10 +198,7 @@ extension ShardResult: JSONRecord {
 }
 
 extension HostPace: JSONRecord {
-    package static var emptyDraft: HostRow {
-        HostRow(
-            host: "", requests: 0, refusals: nil, failures: 0, times: nil, limit: nil, hint: nil)
-    }
+    package static var emptyDraft: HostRow { HostRow(host: "", requests: 0, failures: 0) }
 
     package static let sample = HostPace(
         host: "", version: .http2, requests: 0, responses: 0, refusals: 0, concurrency: 0,
