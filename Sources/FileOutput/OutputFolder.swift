@@ -1,7 +1,6 @@
 internal import CLinux
 internal import Glibc
 
-/// An open folder that files are written into.
 package final class OutputFolder: Sendable {
     let number: Int32
 

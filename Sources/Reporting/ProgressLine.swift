@@ -22,7 +22,6 @@ package struct ProgressLine: Sendable {
         self.interval = interval
     }
 
-    /// Whether to render now; true counts as a rendering.
     package mutating func shouldRender(at instant: ContinuousClock.Instant) -> Bool {
         if let last = lastRendering, instant < last.advanced(by: interval) { return false }
         lastRendering = instant

@@ -52,24 +52,7 @@ package struct ShardPlan: Hashable, Sendable {
     package let packed: [String: Int]
     package let buckets: [Int]
     package let loads: [Int]
-    package let times: [Duration]?
-    let positions: [String: Int]
-
-    package init(
-        shards: Int, entries: Int, lists: [List], split: [Split], packed: [String: Int],
-        buckets: [Int], loads: [Int], times: [Duration]? = nil
-    ) {
-        self.shards = shards
-        self.entries = entries
-        self.lists = lists
-        self.split = split
-        self.packed = packed
-        self.buckets = buckets
-        self.loads = loads
-        self.times = times
-        positions = Dictionary(
-            split.enumerated().map { ($1.domain, $0) }, uniquingKeysWith: { first, _ in first })
-    }
+    package private(set) var times: [Duration]?
 
     /// The split domains with a part in a shard, and the number of their parts.
     package func parts(of shard: Int) -> [(domain: String, count: Int)] {

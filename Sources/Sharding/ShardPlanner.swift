@@ -17,7 +17,6 @@ package struct ShardPlanner {
     /// - Precondition: ``RegistrableDomain/load(for:)`` has succeeded.
     package init() {}
 
-    /// Counts an entry by its URL in normal form.
     package mutating func add(_ url: UnsafeRawBufferPointer) {
         entries += 1
         let host = ShardSelector.host(in: url)

@@ -1,3 +1,4 @@
+internal import CPSL
 import Glibc
 import Hashing
 package import PrefetchModel
@@ -12,6 +13,8 @@ package import PrefetchModel
 package final class ShardSelector {
     private let count: Int
     private let plan: ShardPlan?
+    /// The positions of domains among ``ShardPlan/split``.
+    private let positions: [String: Int]
     private let hasher = SHA256Hasher()
     private var memory = HostMemory()
 
@@ -20,6 +23,9 @@ package final class ShardSelector {
         precondition(plan.map { $0.shards == count } ?? true, "a plan of other shards")
         self.count = count
         self.plan = plan
+        positions = Dictionary(
+            (plan?.split ?? []).enumerated().map { ($1.domain, $0) },
+            uniquingKeysWith: { first, _ in first })
     }
 
     /// The shards of a URL in normal form, by its domain: several if a plan has split it.
@@ -68,7 +74,7 @@ package final class ShardSelector {
             return Int32(ShardHash.place(of: domain, among: count, hasher: hasher))
         }
         let name = String(decoding: domain, as: UTF8.self)
-        if let position = plan.positions[name] { return ~Int32(position) }
+        if let position = positions[name] { return ~Int32(position) }
         if let shard = plan.packed[name] { return Int32(shard) }
         return Int32(
             plan.buckets[ShardHash.place(of: domain, among: plan.buckets.count, hasher: hasher)])
@@ -118,5 +124,36 @@ enum ShardHash {
         of bytes: UnsafeRawBufferPointer, among count: Int, hasher: borrowing SHA256Hasher
     ) -> Int {
         Int(hasher.digest(of: bytes).leadingWords.0 % UInt64(count))
+    }
+}
+
+/// Registrable domains by the public suffix list that is built into libpsl: `example.co.uk` for
+/// `img.example.co.uk`.
+package enum RegistrableDomain {
+    /// Loads the library for a flag, which is the subject of the error.
+    package static func load(for flag: String = "") throws(UserError) {
+        guard let reason = cpsl_load() else { return }
+        throw UserError(
+            .failed, flag, "cannot load libpsl: \(String(cString: reason))",
+            hint: "install libpsl (Debian's package is libpsl5)")
+    }
+
+    /// Returns the start of the registrable domain in a host in normal form: in lower case, as
+    /// A-labels. 0 without one, which means the whole host: IP addresses, `localhost`,
+    /// and public suffixes.
+    ///
+    /// - Precondition: ``load(for:)`` has succeeded.
+    package static func start(in host: UnsafeRawBufferPointer) -> Int {
+        // The parser of URLs writes every numeric host as a dotted quad or in brackets.
+        guard let first = host.first, let last = host.last, first != UInt8(ascii: "["),
+            !(48...57).contains(last) || host.contains(where: { $0 > 57 })
+        else { return 0 }
+        return withUnsafeTemporaryAllocation(of: CChar.self, capacity: host.count + 1) { text in
+            guard let start = text.baseAddress, let bytes = host.baseAddress else { return 0 }
+            memcpy(start, bytes, host.count)
+            start[host.count] = 0
+            guard let domain = cpsl_registrable_domain(start) else { return 0 }
+            return UnsafePointer(domain) - UnsafePointer(start)
+        }
     }
 }

@@ -8,7 +8,6 @@ package import Transfers
 extension ObjectStorage {
     /// Larger objects are sent in parts.
     package static let largestPut = ByteCount.mebibytes(64)
-    /// The usual size of a part.
     private static let partSize = 16 << 20
     /// The most parts of an object, by the service's rules.
     private static let mostParts = 10_000
@@ -86,7 +85,6 @@ extension ObjectStorage {
         try complete(end, size: size)
     }
 
-    /// Joins the parts of an object.
     private func complete(_ end: Request, size: Int) throws {
         var attempt = 1
         while true {
@@ -120,7 +118,6 @@ extension ObjectStorage {
 
     // MARK: Reading
 
-    /// An object's bytes.
     package func bytes(of name: String, limit: ByteCount) throws -> [UInt8] {
         var request = Request(key: location.key(name))
         request.exchange.output = .memory(limit: limit.bytes)
@@ -132,7 +129,6 @@ extension ObjectStorage {
         try part(of: name, range, to: .memory(limit: range.count)).body
     }
 
-    /// Gets a range of an object.
     private func part(
         of name: String, _ range: Range<Int>, to output: ServiceExchange.BodyOutput,
         isBrief: Bool = true
@@ -205,7 +201,6 @@ extension ObjectStorage {
         let size: Int
     }
 
-    /// A page of a listing.
     package struct Page: Sendable {
         /// In the order of the bytes of their names.
         let objects: [Object]

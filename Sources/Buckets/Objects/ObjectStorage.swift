@@ -45,10 +45,8 @@ package final class ObjectStorage: Sendable {
         keys.stop()
     }
 
-    /// Whether ``stop()`` was called.
     package var isStopped: Bool { client.isStopped }
 
-    /// The name of an object for messages.
     func name(of key: String) -> String {
         key.isEmpty ? "s3://\(location.bucket)" : "s3://\(location.bucket)/\(key)"
     }
@@ -72,7 +70,6 @@ package final class ObjectStorage: Sendable {
         }
     }
 
-    /// SHA-256 of no bytes.
     private static let emptyDigest = SHA256Hasher().digest(
         of: UnsafeRawBufferPointer(start: nil, count: 0))
 

@@ -5,9 +5,7 @@ package struct ObjectStorageError: ReportableError, CustomStringConvertible {
     package enum Cause: Sendable {
         /// The object, the bucket or the upload does not exist.
         case missing
-        /// The request was stopped.
         case cancelled
-        /// The deadline came first.
         case late
         /// The bytes differ from their digest.
         case damaged

@@ -57,7 +57,6 @@ struct MetadataService: Sendable {
 
     func stop() { client.stop() }
 
-    /// Requests credentials.
     func credentials() throws -> ObjectCredentials {
         let answer: [UInt8]
         switch place {

@@ -17,7 +17,6 @@ struct ObjectCredentials: Sendable {
     }
 }
 
-/// The source of credentials.
 package enum CredentialChoice: String, CaseIterable, Sendable {
     /// The environment, else the files of Amazon's tools.
     case auto
@@ -32,7 +31,6 @@ package enum CredentialChoice: String, CaseIterable, Sendable {
 struct ObjectSettings {
     let address: String?
     let region: String
-    /// A file of certificate authorities.
     let authorityFile: String?
     let profile: String
     /// Nil without keys.

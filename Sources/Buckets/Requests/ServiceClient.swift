@@ -7,10 +7,8 @@ import Transfers
 /// Sends requests to a service, and repeats failed ones that may succeed later. Any thread may call
 /// it; a call blocks until the request's end.
 final class ServiceClient: Sendable {
-    /// The end of a request.
     typealias ServiceResult = Result<ServiceAnswer, TransferFailure>
 
-    /// A judgement about a response.
     enum Judgement {
         case final
         /// The same request may succeed later; after `SlowDown` no request begins before.
@@ -34,7 +32,6 @@ final class ServiceClient: Sendable {
     private let deadline: ContinuousClock.Instant?
     private let activity = Monitor(Activity())
 
-    /// The longest accepted `Retry-After`.
     private static let longestRetryAfter = Duration.seconds(60)
     /// The attempts of a request that may end with a time-out.
     private static let mostTimeouts = 2
@@ -96,7 +93,6 @@ final class ServiceClient: Sendable {
         }
     }
 
-    /// Sends one request.
     private func send(_ request: TransferRequest) throws -> ServiceResult {
         let transfer = transfers.start(request)
         guard let completion = try transfers.wait(for: transfer, until: deadline) else {
@@ -146,7 +142,6 @@ struct ServiceAnswer {
     let fields: [HeaderField]
     /// Empty for a body that went to a file.
     let body: [UInt8]
-    /// The bytes of the body.
     let count: Int
     /// The delay that the service wants; nil for none.
     let retryAfter: Duration?
@@ -163,7 +158,6 @@ struct ServiceAnswer {
 }
 
 extension TransferFailure {
-    /// Whether another attempt may succeed.
     var isTransient: Bool {
         switch reason {
         case .dns, .connect, .tls, .timeout, .stalled: persistence != .untrusted

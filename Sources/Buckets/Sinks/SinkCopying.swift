@@ -29,9 +29,7 @@ final class SinkCopying: Sendable {
 
     /// Threads that each wait for one file's request most of the time.
     private static let workers = 32
-    /// The most files that a thread takes at a time.
     private static let largestBatch = 256
-    /// The time between two calls of `tell`.
     private static let tellingInterval = Duration.seconds(10)
 
     /// Begins with the first of `files`; `tell` is called now and then, from several threads.

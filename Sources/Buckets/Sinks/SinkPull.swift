@@ -5,7 +5,6 @@ import Threading
 /// Gets the shards of a sink: their databases, and the content files that a cache lacks and will
 /// name. The cache can then merge them.
 package struct SinkPull: Sendable {
-    /// The databases and files that a pull has brought.
     package struct Pulled: Sendable {
         /// The folders of the databases, for a merge.
         package var folders: [String] = []

@@ -13,9 +13,6 @@ package enum ExportLayout: String, CaseIterable, Sendable {
     case webdataset
     case imagefolder
 
-    /// The caches of loaders that name a file by the digest of a key.
-    private static let loaders: Set = [sdwebimage, kingfisher7, kingfisher8, nuke]
-
     /// Whether the program that reads it takes times of files for its own, so that they cannot be
     /// shared with the cache's files.
     package var setsTimes: Bool { takesIdentifiers && self != .nuke }
@@ -25,8 +22,10 @@ package enum ExportLayout: String, CaseIterable, Sendable {
         takesIdentifiers || self == .pattern || self == .imagefolder
     }
 
-    /// Whether variants may have the identifiers of transformers.
-    package var takesIdentifiers: Bool { ExportLayout.loaders.contains(self) }
+    /// Whether it is a ``LoaderLayout``: variants may have the identifiers of transformers.
+    package var takesIdentifiers: Bool {
+        [.sdwebimage, .kingfisher7, .kingfisher8, .nuke].contains(self)
+    }
 
     /// Whether ``ExportedImage/attributes`` and ``ExportedImage/columns`` are of use.
     package var describesImages: Bool { self == .webdataset || self == .imagefolder }

@@ -158,7 +158,6 @@ struct PathRules: Sendable {
     }
 }
 
-/// Equal for the paths that name one file.
 enum PathIdentity: Hashable, Sendable {
     case exact(PathBytes)
     /// Strings are equal whatever the normalisation of their characters, as on APFS.

@@ -9,15 +9,10 @@ package struct URLParts {
     private(set) var path: Substring
     /// Without its question mark; nil without one.
     private(set) var query: Substring?
-    /// Without its number sign; nil without one.
-    private(set) var fragment: Substring?
 
     init(_ url: String) {
-        var rest = url[...]
-        if let mark = rest.utf8.firstIndex(of: UInt8(ascii: "#")) {
-            fragment = rest[rest.utf8.index(after: mark)...]
-            rest = rest[..<mark]
-        }
+        // Without the fragment.
+        var rest = url[..<(url.utf8.firstIndex(of: UInt8(ascii: "#")) ?? url.endIndex)]
         if let mark = rest.utf8.firstIndex(of: UInt8(ascii: "?")) {
             query = rest[rest.utf8.index(after: mark)...]
             rest = rest[..<mark]

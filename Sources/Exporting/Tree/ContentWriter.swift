@@ -4,41 +4,39 @@ import Hashing
 import PrefetchModel
 
 struct ContentWriter: Sendable {
-    enum WriteResult {
-        /// The file's status, whether it shares the cache's blocks, and the members that an archive
-        /// lacks because the cache's files are damaged.
-        case done(stat, isShared: Bool, missing: [String])
-        case damaged
+    struct WrittenFile {
+        var status = stat()
+        /// Whether it shares the cache's blocks.
+        var isShared = false
+        /// The members that an archive lacks because the cache's files are damaged.
+        var missing: [String] = []
     }
 
     let cache: CacheDirectory
     let links: Bool
     /// The files' mode; nil for 0666 less the umask.
     let mode: FileMode?
-    /// The number of threads for an archive.
     let workers: Int
     let isCancelled: @Sendable () -> Bool
     /// Whether the file system may be able to share blocks.
     var mayClone = true
 
-    /// Creates a file. Nothing is left of it if that fails.
+    /// Creates a file; nil if the cache's is damaged. Nothing is left of it then, or if that fails.
     mutating func write(
         _ file: PlannedFile, as name: String, in folder: Folder
-    ) throws(UserError) -> WriteResult {
-        var status = stat()
+    ) throws(UserError) -> WrittenFile? {
+        var link = WrittenFile(isShared: true)
         if links, case .stored(let image) = file.content {
             let result = try UserError.ofExport { () throws(StorageError) in
                 try cache.link(
-                    image, as: name, in: folder.number, &status, path: folder.path(of: name))
+                    image, as: name, in: folder.number, &link.status, path: folder.path(of: name))
             }
             switch result {
-            case .damaged: return .damaged
+            case .damaged: return nil
             case .impossible: break
             case .done:
                 // A link has the mode of the cache's file.
-                guard let mode, status.permissions != mode.ofFiles else {
-                    return .done(status, isShared: true, missing: [])
-                }
+                guard let mode, link.status.permissions != mode.ofFiles else { return link }
                 unlinkat(folder.number, name, 0)
             }
         }
@@ -51,9 +49,10 @@ struct ContentWriter: Sendable {
         defer {
             if !isWritten { unlinkat(folder.number, name, 0) }
         }
-        let filling: Filling
+        var written: WrittenFile?
+        var status = stat()
         do throws(UserError) {
-            filling = try fill(number, with: file.content, path)
+            written = try fill(number, with: file.content, path)
             if let mode, fchmod(number, mode.ofFiles) != 0 { throw .system("chmod", path) }
             if case .fixed(let time) = file.modified {
                 var times = [timespec(time), timespec(time)]
@@ -66,24 +65,18 @@ struct ContentWriter: Sendable {
         }
         // A network file system may report a full disk here.
         guard close(number) == 0 else { throw .system("close", path) }
-        isWritten = filling.isDone
-        return isWritten
-            ? .done(status, isShared: filling.isShared, missing: filling.missing) : .damaged
-    }
-
-    private struct Filling {
-        var isDone = true
-        var isShared = false
-        var missing: [String] = []
+        isWritten = written != nil
+        written?.status = status
+        return written
     }
 
     private mutating func fill(
         _ file: Int32, with content: PlannedFile.Content, _ path: String
-    ) throws(UserError) -> Filling {
+    ) throws(UserError) -> WrittenFile? {
         if mayClone, case .stored(let image) = content {
             switch cache.clone(image, to: file) {
-            case .done: return Filling(isShared: true)
-            case .damaged: return Filling(isDone: false)
+            case .done: return WrittenFile(isShared: true)
+            case .damaged: return nil
             case .impossible: mayClone = false
             }
         }
@@ -92,14 +85,14 @@ struct ContentWriter: Sendable {
             let handover = try UserError.ofExport { () throws(StorageError) in
                 try cache.copy(image, to: file, hasher: SHA256Hasher(), path: path)
             }
-            return Filling(isDone: handover == .done)
+            return handover == .done ? WrittenFile() : nil
         case .bytes(let bytes):
             try UserError.ofExport { () throws(StorageError) in
                 try CacheDirectory.writeAll(bytes, to: file, path: path)
             }
-            return Filling()
+            return WrittenFile()
         case .archive(let members):
-            return Filling(
+            return WrittenFile(
                 missing: try ArchiveWriter.write(
                     members, to: file, from: cache, workers: workers, isCancelled: isCancelled,
                     path))

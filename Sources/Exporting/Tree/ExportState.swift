@@ -43,7 +43,6 @@ struct ExportState: Sendable {
         return path.dropLast(suffix.count) + ".parquet"
     }
 
-    /// Parses the bytes of a state; nil for other bytes.
     init?(_ bytes: [UInt8]) {
         let records = bytes.split(separator: 0, omittingEmptySubsequences: false)
         guard let first = records.first, records.last?.isEmpty == true else { return nil }

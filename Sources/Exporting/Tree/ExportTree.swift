@@ -42,7 +42,6 @@ package final class ExportTree {
     }
 
     package enum Problem: Sendable {
-        /// A content file of the cache is missing or damaged.
         case damaged
         /// A file that no export wrote has its path.
         case foreign
@@ -222,16 +221,15 @@ package final class ExportTree {
                 }
             }
             let (folder, name) = try cursor.enter(file.path)
-            let writing = try writer.write(file, as: name, in: folder)
-            guard case .done(let status, let isShared, let missing) = writing else {
+            guard let written = try writer.write(file, as: name, in: folder) else {
                 return .lost(.damaged)
             }
             let entry = ExportState.Entry(
                 // The next export writes an incomplete archive again.
-                identity: missing.isEmpty ? file.identity : .unfinished,
-                time: file.modified.text, size: Int(status.st_size),
-                modifiedAt: status.modifiedAt)
-            return .written(entry, isShared: isShared, missing: missing)
+                identity: written.missing.isEmpty ? file.identity : .unfinished,
+                time: file.modified.text, size: Int(written.status.st_size),
+                modifiedAt: written.status.modifiedAt)
+            return .written(entry, isShared: written.isShared, missing: written.missing)
         }
 
         /// Whether the folder's file is the one that the earlier export wrote, and is as this one.

@@ -1,7 +1,6 @@
 package import PrefetchModel
 import Reporting
 
-/// An image of a gallery.
 package struct GalleryImage: Sendable {
     static let listedVariants = 12
 
@@ -29,11 +28,14 @@ package struct GalleryImage: Sendable {
             self.isSuperseded = isSuperseded
         }
 
-        /// `thumb: webp, 100 × 67, 4.1 KiB`
-        var text: String {
-            let details = [image.format.rawValue, sidesText(image), "\(image.size)"]
+        /// `webp, 100 × 67, 4.1 KiB`
+        var details: String {
+            [image.format.rawValue, sidesText(image), "\(image.size)"]
                 .filter { !$0.isEmpty }.joined(separator: ", ")
-            return "\(clipped(name)): \(details)\(isSuperseded ? ", superseded" : "")"
+        }
+
+        var text: String {
+            "\(clipped(name)): \(details)\(isSuperseded ? ", superseded" : "")"
         }
     }
 
@@ -69,14 +71,10 @@ package struct GalleryImage: Sendable {
     }
 
     func lines(at now: Timestamp) -> [String] {
-        let shown = variants[0].image
-        let sides = sidesText(shown)
         let age = durationText(max(.zero, now.timeSince(fetchedAt)))
         let expiry = expiresAt.map { expiryText($0, at: now) } ?? "validated at every use"
         return [
-            [shown.format.rawValue, sides, "\(shown.size)"].filter { !$0.isEmpty }
-                .joined(separator: ", "),
-            "\(age) old", "\(isFresh ? "fresh" : "stale"), \(expiry)",
+            variants[0].details, "\(age) old", "\(isFresh ? "fresh" : "stale"), \(expiry)",
         ]
     }
 }

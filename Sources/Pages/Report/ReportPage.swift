@@ -122,3 +122,92 @@ package struct ReportPage {
         html.element("p", "Made by prefetch, \(minuteText(now)). All times are UTC.")
     }
 }
+
+/// The state of the cache for a page: its size, its growth, and future expiries.
+package struct CacheOutlook: Sendable {
+    package var images: Int
+    package var contentBytes: Int
+    package var expiries: ExpiryForecast
+    /// Bytes that runs have stored by UTC day, as ``Timestamp/day``; the last ``days`` days.
+    package var storedByDay: [Int64: Int]
+
+    package static let days = 90
+
+    package init(
+        images: Int, contentBytes: Int, expiries: ExpiryForecast, storedByDay: [Int64: Int]
+    ) {
+        self.images = images
+        self.contentBytes = contentBytes
+        self.expiries = expiries
+        self.storedByDay = storedByDay
+    }
+}
+
+/// The images that expire in the next 30 days.
+package struct ExpiryForecast: Hashable, Sendable {
+    package static let days = 30
+
+    package let today: Int64
+    /// By day from today; exactly ``days``.
+    package private(set) var byDay = [Int](repeating: 0, count: ExpiryForecast.days)
+    package private(set) var expired = 0
+    package private(set) var later = 0
+
+    package init(at now: Timestamp) {
+        today = now.day
+    }
+
+    package mutating func note(day: Int64, count: Int) {
+        let (offset, overflow) = day.subtractingReportingOverflow(today)
+        if overflow || offset >= Int64(ExpiryForecast.days) {
+            later += count
+        } else if offset < 0 {
+            expired += count
+        } else {
+            byDay[Int(offset)] += count
+        }
+    }
+}
+
+package struct PageImage: Sendable {
+    package enum MediaType: String, Sendable {
+        case png = "image/png"
+        case jpeg = "image/jpeg"
+    }
+
+    let type: MediaType
+    let bytes: [UInt8]
+    package let isBlurred: Bool
+
+    package init(_ type: MediaType, _ bytes: [UInt8], isBlurred: Bool) {
+        self.type = type
+        self.bytes = bytes
+        self.isBlurred = isBlurred
+    }
+
+    /// The `data:` URL (RFC 2397).
+    var dataURL: String {
+        "data:\(type.rawValue);base64,\(String(decoding: bytes.base64, as: UTF8.self))"
+    }
+}
+
+/// The images of a page by the digests of the files they show, up to a total size.
+package struct PageImages: Sendable {
+    /// Room for the rest of the page stays within its limit.
+    private static let mostBytes = 900_000
+
+    private var images: [ContentDigest: PageImage] = [:]
+    private var byteCount = 0
+
+    package init() {}
+
+    package subscript(digest: ContentDigest) -> PageImage? { images[digest] }
+
+    package mutating func add(_ image: PageImage, for digest: ContentDigest) {
+        guard images[digest] == nil, byteCount + image.bytes.count <= PageImages.mostBytes else {
+            return
+        }
+        byteCount += image.bytes.count
+        images[digest] = image
+    }
+}

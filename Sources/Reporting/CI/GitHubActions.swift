@@ -34,9 +34,7 @@ package struct GitHubActions: Sendable {
         var commands: [String] = []
         if let message = summary.fatalMessage {
             commands.append(
-                WorkflowCommand.annotation(
-                    level, file: nil, line: nil, title: "prefetch",
-                    message: printable(redacted(message))))
+                WorkflowCommand.annotation(level, message: printable(redacted(message))))
         }
         let shown = failures.prefix(GitHubActions.mostAnnotations - commands.count)
         commands += shown.map { result in
@@ -51,9 +49,7 @@ package struct GitHubActions: Sendable {
         }
         let others = count - shown.count
         if others > 0 {
-            commands.append(
-                WorkflowCommand.annotation(
-                    level, file: nil, line: nil, title: "prefetch", message: "and \(others) more"))
+            commands.append(WorkflowCommand.annotation(level, message: "and \(others) more"))
         }
         return commands
     }

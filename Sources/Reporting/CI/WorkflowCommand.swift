@@ -18,7 +18,8 @@ enum ParsedLog {
 enum WorkflowCommand {
     /// An annotation, `::error file=m.txt,line=12,title=http-status::message`.
     static func annotation(
-        _ level: String, file: String?, line: Int?, title: String, message: String
+        _ level: String, file: String? = nil, line: Int? = nil, title: String = "prefetch",
+        message: String
     ) -> String {
         let properties = [
             file.map { "file=\(property(defused($0)))" }, line.map { "line=\($0)" },
@@ -85,7 +86,6 @@ enum WorkflowCommand {
         text.withBytes { String(decoding: defused(UnsafeRawBufferPointer($0)), as: UTF8.self) }
     }
 
-    /// The line before a byte.
     private struct Line {
         var isJSON = false
         var isEmpty = true

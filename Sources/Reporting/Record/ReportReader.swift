@@ -4,10 +4,10 @@ import PrefetchModel
 
 /// Reads a report, as ``ReportWriter`` writes it, into a ``RunRecord``.
 ///
-/// Bytes arrive in pieces of any size. Memory is limited by the longest line. Lines that are no
-/// results are counted as damage, and reading continues after them.
+/// Bytes arrive in pieces of any size. Memory is limited by the longest line. Damaged lines are
+/// counted, and reading continues after them.
 package final class ReportReader {
-    /// Longer lines are damage: columns of a list may be large, but a line is no file.
+    /// Longer lines are damage. Columns of a list may be large.
     private static let longestLine = 64 << 20
 
     package private(set) var record = RunRecord()

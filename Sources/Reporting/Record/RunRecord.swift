@@ -179,7 +179,7 @@ package struct Ranking<Element: Sendable>: Sendable {
     }
 }
 
-/// Lines of a report that are no results.
+/// Lines of a report without a result.
 package struct ReportDamage: Sendable {
     /// Damaged lines, and a last one without its end.
     package private(set) var lines = 0

@@ -14,7 +14,6 @@ struct AddressChecks {
     private(set) var connected: AddressClass?
     /// The last refused address, with the reason.
     private var refused: String?
-    /// Whether an address was allowed.
     private var hasOpened = false
     /// Whether connections lead to a proxy of the user.
     private let isProxied: Bool
@@ -33,7 +32,6 @@ struct AddressChecks {
         }
     }
 
-    /// Whether a connection may be opened.
     mutating func mayOpen(_ address: UnsafePointer<sockaddr>) -> Bool {
         guard !isProxied else { return refused == nil }
         guard let text = AddressChecks.text(address), check(text) != nil else { return false }
@@ -62,7 +60,6 @@ struct AddressChecks {
         return TransferFailure(Failure(.refusedAddress, refused), httpStatus: nil)
     }
 
-    /// Records why `socket` failed.
     mutating func opened(_ socket: Int32, _ cause: Int32) {
         guard socket < 0, [EMFILE, ENFILE, ENOBUFS, ENOMEM].contains(cause) else { return }
         missing = "no socket: \(String(cString: strerror(cause)))"
@@ -121,7 +118,6 @@ extension AddressRule {
 }
 
 extension TransferConfiguration {
-    /// The rule for listed URLs.
     package var listedAddressRule: AddressRule {
         requests.deniesPrivate
             ? .publicOnly : .listed(allowsLinkLocal: requests.allowsLinkLocal)

@@ -11,7 +11,6 @@ import URLParsing
 /// An IPv6 address that embeds an IPv4 address has that address's class, since a gateway, a tunnel
 /// or the kernel connects there. If several classes apply, the strictest counts, the last case.
 package enum AddressClass: Int, CaseIterable, Sendable {
-    /// Public.
     case global
     /// Behind a carrier's address translation (RFC 6598).
     case shared
@@ -20,7 +19,6 @@ package enum AddressClass: Int, CaseIterable, Sendable {
     case reserved
     /// RFC 1918, unique local IPv6 (RFC 4193), site-local IPv6 (RFC 3879).
     case `private`
-    /// This machine.
     case loopback
     /// 0.0.0.0/8 and `::`. Linux connects to loopback there.
     case unspecified

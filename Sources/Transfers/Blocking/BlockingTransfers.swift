@@ -5,7 +5,6 @@ import Threading
 /// request starts it, and it ends with the last reference.
 package final class BlockingTransfers: Sendable {
     private struct Running {
-        /// Nil before the first request.
         var loop: (transfers: TransferLoop, thread: OwnedThread)?
         var transfers: [Int: StartedTransfer] = [:]
         var lastNumber = 0

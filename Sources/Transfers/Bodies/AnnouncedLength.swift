@@ -5,12 +5,10 @@ import PrefetchModel
 /// libcurl reads digits up to the first other byte, and ignores a number that is too large. A
 /// proxy on the way may read the same text differently (RFC 9112 §6.3).
 enum AnnouncedLength: Hashable {
-    /// No such field.
     case unknown
     case bytes(Int)
     /// Other text than digits, or more bytes than 63 bits can count.
     case unreadable
-    /// Several different numbers.
     case contradictory
 
     /// - Parameter values: the values of all fields of that name, trimmed.

@@ -59,7 +59,6 @@ package final class Body: @unchecked Sendable {
         case granted
         /// The budget lacks this many bytes; its next release calls back.
         case overBudget(missing: Int)
-        /// The system has no memory.
         case outOfMemory
     }
 

@@ -8,7 +8,6 @@ import Threading
 final class BodyBudget: Sendable {
     private struct Reserved {
         var used = 0
-        /// Whether a transfer waits for a release.
         var isAwaited = false
     }
 

@@ -3,11 +3,9 @@ struct ConnectionUse {
     let origin: String
     /// Whether it has opened a socket, on which its request was not sent yet.
     var isConnecting = false
-    /// Whether it was refused a socket.
     var isRefused = false
     /// Whether its request was sent, or is about to be.
     var isSent = false
-    /// Whether a response has begun.
     var isAnswered = false
     /// Whether the response came over HTTP/2.
     var isShared = false

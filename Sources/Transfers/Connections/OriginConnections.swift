@@ -100,7 +100,6 @@ final class OriginConnections {
         return starting
     }
 
-    /// Puts a transfer before the others that wait.
     func putBack(_ attempt: TransferAttempt) {
         guard let name = attempt.origin else { return }
         var origin = origins.removeValue(forKey: name) ?? ConnectedOrigin()
@@ -118,7 +117,6 @@ final class OriginConnections {
         }
     }
 
-    /// Removes and returns all waiting transfers.
     func takeWaiting() -> [TransferAttempt] {
         Array(origins.keys).flatMap(takeWaiting)
     }
@@ -152,7 +150,6 @@ final class OriginConnections {
 
     // MARK: Connections
 
-    /// Whether a transfer may open a socket.
     func mayOpen(_ use: ConnectionUse) -> Bool {
         guard let origin = origins[use.origin], !use.isConnecting, origin.running > 1 else {
             return true
@@ -189,7 +186,6 @@ final class OriginConnections {
         }
     }
 
-    /// Notes the protocol of a response.
     func noteAnswer(_ use: ConnectionUse, isShared: Bool) {
         let sharing = isShared ? Sharing.shared : .separate
         guard let origin = origins[use.origin], origin.sharing != sharing else { return }
@@ -221,7 +217,6 @@ final class OriginConnections {
         if use.isShared { isActive = true }
     }
 
-    /// Whether bytes have arrived on a shared connection since the last call.
     func takeActivity() -> Bool {
         defer { isActive = false }
         return isActive

@@ -15,7 +15,6 @@ final class SharedCookies {
     private var keptDomains: Set<Substring> = []
     /// The limit beyond which cookies are dropped.
     private var maximum = JarSize()
-    /// Cookies received since the last check.
     private var arrived = JarSize()
 
     /// The cookies that a run may add to the file's. For each received cookie libcurl searches all
@@ -36,7 +35,6 @@ final class SharedCookies {
             JarSize(count: extent.count / part, bytes: extent.bytes / part)
         }
 
-        /// Whether it exceeds another one in count or in bytes.
         func exceeds(_ other: JarSize) -> Bool { count > other.count || bytes > other.bytes }
     }
 

@@ -12,10 +12,8 @@ final class ActiveTransfer {
     private(set) var progress: TransferProgress
     /// Its number among the loop's transfers, in the order of their starts.
     private(set) var start = 0
-    /// The checks of the addresses that libcurl chooses.
     var addresses = AddressChecks(rule: .publicOnly)
     private var attempt: TransferAttempt
-    /// The settings of the present request's host.
     private var settings: TransferEnvironment.HostLimits
     /// Bytes of the request's body that libcurl has taken.
     private var bytesSent = 0
@@ -88,7 +86,6 @@ final class ActiveTransfer {
 
     // MARK: Waiting for memory
 
-    /// The origin of its request.
     var origin: String { attempt.request.url.origin }
 
     var hasLongBeenPaused: Bool {
@@ -144,7 +141,6 @@ final class ActiveTransfer {
         self.use?.isConnecting = true
     }
 
-    /// Notes that the request is about to be sent.
     func noteRequest() {
         // libcurl may repeat a request on another connection.
         bytesSent = 0

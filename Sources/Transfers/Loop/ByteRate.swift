@@ -54,19 +54,16 @@ final class ByteRate {
 
     var isAnyWaiting: Bool { !paused.isEmpty || !held.isEmpty }
 
-    /// Adds a transfer that was paused.
     func pause(_ transfer: ActiveTransfer, of origin: String) {
         paused[origin, default: []].append(transfer)
         hasPaused = true
         hasPausedSinceTick = true
     }
 
-    /// Adds a transfer that has not started.
     func hold(_ attempt: TransferAttempt) {
         held[attempt.request.url.origin, default: []].append(attempt)
     }
 
-    /// Removes a transfer that ends.
     func remove(_ transfer: ActiveTransfer, of origin: String) {
         guard let index = paused[origin]?.firstIndex(where: { $0 === transfer }) else { return }
         paused[origin]?.remove(at: index)

@@ -9,7 +9,6 @@ private func transfer(_ context: UnsafeMutableRawPointer?) -> ActiveTransfer? {
     context.map { Unmanaged.fromOpaque($0).takeUnretainedValue() }
 }
 
-/// libcurl's write function.
 func receiveBodyBytes(
     _ data: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int,
     _ context: UnsafeMutableRawPointer?

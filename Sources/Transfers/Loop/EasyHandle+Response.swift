@@ -28,7 +28,6 @@ extension EasyHandle: HeadReading {
     /// A proxy's response to CONNECT, 0 without one.
     var tunnelStatus: Int { number(CURLINFO_HTTP_CONNECTCODE) }
 
-    /// Connections opened for the transfer.
     var openedConnections: Int { number(CURLINFO_NUM_CONNECTS) }
 
     /// The connection of the response; nil before its first byte.

@@ -22,7 +22,6 @@ final class EasyHandle {
     private(set) var passesContentThrough = false
     /// The list of CURLOPT_RESOLVE, which libcurl references too.
     private let hostAddresses: FieldList
-    /// The buffer for libcurl's error texts.
     private let errorBuffer: UnsafeMutablePointer<CChar>
 
     /// Seconds; libcurl's default.
@@ -50,7 +49,6 @@ final class EasyHandle {
         errorBuffer.deallocate()
     }
 
-    /// The settings of one host.
     private struct HostInForce {
         /// The value of ``TransferAttempt/hostSettings``.
         let number: Int?
@@ -68,7 +66,6 @@ final class EasyHandle {
 
     /// The challenge of the scheme Digest (RFC 7616) that libcurl keeps.
     struct DigestChallenge {
-        /// Nil without a challenge.
         private(set) var origin: String?
         /// Whether libcurl had it before the present request.
         private(set) var isOld = false
@@ -100,7 +97,6 @@ final class EasyHandle {
         try set(CURLOPT_UPLOAD_BUFFERSIZE, 256 << 10)
     }
 
-    /// Sets the user's options.
     private func setUserOptions() throws(UserError) {
         let settings = configuration.requests
         let family =
@@ -127,7 +123,6 @@ final class EasyHandle {
         if hostAddresses.pointer != nil { try set(CURLOPT_RESOLVE, hostAddresses) }
     }
 
-    /// Sets the options of the request's host.
     private func setHostOptions() throws(UserError) {
         let verifies = host.configuration.requests.verifiesOrigins
         // Zero would mean libcurl's default.
@@ -175,7 +170,6 @@ final class EasyHandle {
             CURLOPT_CLOSESOCKETDATA, pointer: Unmanaged.passUnretained(connections).toOpaque())
     }
 
-    /// Sets the options of a request.
     func prepare(
         _ attempt: TransferAttempt, to url: RequestURL, through proxy: String?,
         emptiesAddressCache: Bool, closesConnection: Bool

@@ -151,7 +151,6 @@ final class LoopThread {
         }
     }
 
-    /// Ends transfers after their time-outs.
     private func expire() {
         let now = ContinuousClock.now
         guard nextCheck <= now else { return }

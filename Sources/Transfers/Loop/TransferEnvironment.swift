@@ -16,7 +16,6 @@ struct TransferEnvironment {
     let parser = URLParser()
     let watchdog = Watchdog()
 
-    /// The settings for one host.
     struct HostLimits {
         let configuration: TransferConfiguration
         let proxies: ProxyRules
@@ -27,12 +26,10 @@ struct TransferEnvironment {
         }
     }
 
-    /// The settings of an attempt's host.
     func settings(for attempt: TransferAttempt) -> HostLimits {
         attempt.hostSettings.map { hosts[$0] } ?? common
     }
 
-    /// The shortest time-out of any host.
     var shortestTimeout: Duration {
         ([common] + hosts).map(\.configuration.limits)
             .map { min($0.stallTimeout, $0.totalTimeout) }.min()

@@ -33,7 +33,6 @@ struct TransferProgress {
         case taken
         /// The budget is used up: libcurl offers the same bytes again after a resume.
         case paused
-        /// The transfer ends here.
         case refused
     }
 

@@ -11,7 +11,6 @@ final class WaitingTransfers {
     /// Whether one of the transfers may exceed the budget.
     var hasOverdraft = false
 
-    /// The paused transfer that was started first.
     var oldest: ActiveTransfer? { transfers.first }
 
     /// Numbers a transfer that starts now.

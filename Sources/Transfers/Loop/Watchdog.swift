@@ -44,13 +44,11 @@ final class Watchdog: Sendable {
         try body()
     }
 
-    /// Notes a socket that libcurl uses from now on.
     func opened(_ socket: Int32) {
         guard socket >= 0 else { return }
         state.withLock { _ = $0.sockets.insert(socket) }
     }
 
-    /// Watches a call of libcurl.
     func watch<Result>(_ call: () -> Result) -> Result {
         state.withLock { state in
             state.isInside = true

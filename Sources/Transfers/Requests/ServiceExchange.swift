@@ -14,7 +14,6 @@ package struct ServiceExchange: Sendable {
     /// The bytes to send, which must not change before the end.
     package enum SentContent: Sendable {
         case bytes([UInt8])
-        /// A part of an open file.
         case file(Int32, offset: Int, count: Int)
 
         package var count: Int {
@@ -58,7 +57,6 @@ package struct ServiceExchange: Sendable {
     static let leastRate = 1024.0
     /// The time before ``leastRate`` counts.
     static let rateGrace = Duration.seconds(2)
-    /// The largest body of an error.
     private static let largestError = 1 << 20
 
     package init() {}
@@ -105,7 +103,6 @@ package struct ServiceExchange: Sendable {
             .disk, "the file cannot be read or written: \(String(cString: strerror(code)))")
     }
 
-    /// Writes bytes into a file.
     static func write(
         _ bytes: UnsafeRawBufferPointer, to file: Int32, at offset: Int
     ) throws(Failure) {

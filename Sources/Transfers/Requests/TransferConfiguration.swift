@@ -15,7 +15,6 @@ package struct TransferConfiguration: Sendable {
     /// Connections kept open for reuse. libcurl's default is four per running transfer, which
     /// closes good connections whenever few run.
     package var maximumIdleConnections = 64
-    /// The user's settings for requests.
     package var requests = RequestSettings()
     /// Replaces a secret by a digest, which tells secrets apart without revealing them.
     package var fingerprint: @Sendable (String) -> String = { _ in "hidden" }

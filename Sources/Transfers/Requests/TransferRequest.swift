@@ -20,7 +20,6 @@ package struct TransferRequest: Sendable {
     package let isForeign: Bool
     /// The addresses it may be sent to; nil for the configuration's rule for listed URLs.
     package let addressRule: AddressRule?
-    /// The use of a response's body.
     package let bodyUse: BodyUse
     /// Set when ``fields`` request only the rest of a body.
     package let continuation: BodyContinuation?
