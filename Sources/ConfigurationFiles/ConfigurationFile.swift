@@ -14,9 +14,7 @@ package struct ConfigurationProblem: Hashable, Sendable, CustomStringConvertible
 
 extension UserError {
     /// Wrong usage in a setting: `/etc/prefetch/config.toml:3: unknown key 'jbos'`.
-    package init(
-        at origin: ConfigurationSetting.Origin, _ message: String, hint: String? = nil
-    ) {
+    package init(at origin: ConfigurationSetting.Origin, _ message: String, hint: String? = nil) {
         self.init(.usage, "\(origin)", message, hint: hint)
     }
 }

@@ -217,9 +217,7 @@ extension FailureRecord {
 
 extension JSONObject {
     /// A failure with the columns of the table. URLs are masked as in the report.
-    fileprivate init(
-        _ record: FailureRecord, at now: Timestamp, cooling: [String: Timestamp]
-    ) {
+    fileprivate init(_ record: FailureRecord, at now: Timestamp, cooling: [String: Timestamp]) {
         self.init()
         add("state", record.state(at: now).rawValue)
         add("next_try_at", record.nextTry(at: now, cooling: cooling))

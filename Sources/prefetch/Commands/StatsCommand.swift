@@ -43,8 +43,7 @@ extension CacheCatalog.Statistics {
     /// The statistics as text, except for the next pruning.
     fileprivate func lines(path: String) -> [String] {
         let free = space.freeSize.map { ", \($0) free)" } ?? ")"
-        let superseded =
-            variants.superseded > 0 ? " (\(variants.superseded) superseded)" : ""
+        let superseded = variants.superseded > 0 ? " (\(variants.superseded) superseded)" : ""
         var lines = [
             row("cache", printable(path)),
             row("images", "\(resources) (\(expired) expired)"),
@@ -61,8 +60,7 @@ extension CacheCatalog.Statistics {
         }
         lines += variants.formats.map { row($0.format, share($0.variants, $0.bytes)) }
         if let unlisted, unlisted > 0 {
-            lines.append(
-                row("unlisted", "\(counted(unlisted, "image")) not listed for 30 days"))
+            lines.append(row("unlisted", "\(counted(unlisted, "image")) not listed for 30 days"))
         }
         if hosts.count > 1 {
             let largest = hosts.count > hosts.largest.count ? ", largest:" : ""
@@ -87,8 +85,7 @@ extension CacheCatalog.Statistics {
                     "fresh",
                     "\(percent / 10).\(percent % 10) % of the entries of the last 10 runs"))
         }
-        lines.append(
-            row("failures", "\(failures.failures) (\(failures.blacklisted) blacklisted)"))
+        lines.append(row("failures", "\(failures.failures) (\(failures.blacklisted) blacklisted)"))
         if failures.exclusions > 0 {
             lines.append(row("excluded", counted(failures.exclusions, "image")))
         }

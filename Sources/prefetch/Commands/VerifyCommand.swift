@@ -47,9 +47,7 @@ struct VerifyCommand: ParsableCommand {
             """, valueName: "duration|date"))
     var since: SinceArgument?
 
-    @Option(
-        help: ArgumentHelp(
-            "Stop after this time; --resume continues.", valueName: "duration"))
+    @Option(help: ArgumentHelp("Stop after this time; --resume continues.", valueName: "duration"))
     var timeLimit: Duration?
 
     @Flag(help: "Continue where the last verification stopped, or start again if it was complete.")

@@ -80,8 +80,7 @@ struct ConfigurationSearch {
             return try InputFile.read(descriptor, limit: ConfigurationFile.maximumBytes + 1)
         } catch let error as InputFileError {
             if case .system(let code) = error, place.isMissing(code) { return nil }
-            throw UserError(
-                "\(place.path): \(error.message)", hint: "--config none reads no file")
+            throw UserError("\(place.path): \(error.message)", hint: "--config none reads no file")
         }
     }
 

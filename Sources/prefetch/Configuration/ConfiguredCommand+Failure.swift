@@ -51,9 +51,7 @@ extension ConfiguredCommand {
 
     private static let advice = "`prefetch config show --origins` lists the settings in force"
 
-    private func isRight(
-        _ arguments: [String], _ parse: ([String]) throws -> Void
-    ) -> Bool {
+    private func isRight(_ arguments: [String], _ parse: ([String]) throws -> Void) -> Bool {
         (try? parse(arguments)) != nil
     }
 

@@ -68,8 +68,7 @@ struct ConfiguredCommand {
         let flags = GivenFlags(
             given, of: takesAll ? RunFlags.all : configurable + ConfigurationChoice.rows)
         if let name = denied.sorted().first(where: { flags.arguments[$0] != nil }) {
-            throw UserError(
-                .usage, "--\(name) and --no-\(name) cannot be combined")
+            throw UserError(.usage, "--\(name) and --no-\(name) cannot be combined")
         }
         let choice = ConfigurationChoice(flags)
         // Also behind `--unlisted=`.

@@ -40,18 +40,14 @@ struct ConfiguredFiles {
             ("NETRC", ".netrc"), ("AWS_SHARED_CREDENTIALS_FILE", ".aws/credentials"),
             ("AWS_CONFIG_FILE", ".aws/config"),
         ]
-        for (variable, file) in credentials {
-            guard let path = environment(variable) ?? home.map({ "\($0)/\(file)" }) else {
-                continue
-            }
-            named.append(WrittenFiles.Use(path: path, name: variable))
-        }
-        for variable in RouteFlags.flags.authorityFile.row.environment + [
-            "AWS_CA_BUNDLE", "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE",
-        ] {
-            guard let path = environment(variable) else { continue }
-            named.append(WrittenFiles.Use(path: path, name: variable))
-        }
+        named += WrittenFiles.uses(
+            credentials.map { variable, file in
+                (variable, environment(variable) ?? home.map { "\($0)/\(file)" })
+            })
+        let variables =
+            RouteFlags.flags.authorityFile.row.environment
+            + ["AWS_CA_BUNDLE", "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"]
+        named += WrittenFiles.uses(variables.map { ($0, environment($0)) })
         self.named = named
     }
 

@@ -23,9 +23,7 @@ struct ConfiguredLists: Sendable {
     ///
     /// `before` and `after` are the arguments of each flag about manifests, from configuration
     /// files and from the command line: they are weaker and stronger than a list's own.
-    init(
-        _ settings: EffectiveSettings, before: [String: [String]], after: [String: [String]]
-    ) {
+    init(_ settings: EffectiveSettings, before: [String: [String]], after: [String: [String]]) {
         for list in settings.lists {
             let own = Dictionary(
                 grouping: list.settings.filter { $0.key != ConfigurationKeys.listFile }, by: \.key

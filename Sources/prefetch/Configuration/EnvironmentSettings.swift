@@ -17,8 +17,7 @@ enum EnvironmentSettings {
 
     static func variable(of row: FlagRow) -> String {
         prefix
-            + String(
-                row.name.map { $0 == "-" || $0 == "." ? "_" : Character($0.uppercased()) })
+            + String(row.name.map { $0 == "-" || $0 == "." ? "_" : Character($0.uppercased()) })
     }
 
     /// The settings of some flags; an empty variable counts as unset. A repeatable flag takes one

@@ -59,22 +59,17 @@ struct CacheOptions: ParsableArguments {
 
     /// Opens the cache like ``catalog()``; nil if none exists or nothing was ever stored in it.
     func existingCatalog() throws -> CacheCatalog? {
-        let path = try path()
-        do {
-            return try CacheCatalog(directory: CacheDirectory(path: path, access: .readOnly))
-        } catch {
-            guard error.code == .missing else { throw error }
-            return nil
-        }
+        try existing { try CacheCatalog(directory: $0) }
     }
 
     /// The folder of the cache, without its lock; nil if it is missing.
-    func existingDirectory() throws -> CacheDirectory? {
+    func existingDirectory() throws -> CacheDirectory? { try existing { $0 } }
+
+    private func existing<Value>(_ open: (CacheDirectory) throws -> Value) throws -> Value? {
         let path = try path()
         do {
-            return try CacheDirectory(path: path, access: .readOnly)
-        } catch {
-            guard error.code == .missing else { throw error }
+            return try open(CacheDirectory(path: path, access: .readOnly))
+        } catch let error as StorageError where error.code == .missing {
             return nil
         }
     }

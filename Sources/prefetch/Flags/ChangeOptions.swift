@@ -20,9 +20,7 @@ struct ChangeOptions: ParsableArguments {
     /// Locks the cache, changes it, and makes the change durable. Creates the cache if `creates`.
     ///
     /// - Throws: also if another run holds the cache, or, without `creates`, if it is missing.
-    func change<Value>(
-        creates: Bool = false, _ work: (OpenCache) throws -> Value
-    ) throws -> Value {
+    func change<Value>(creates: Bool = false, _ work: (OpenCache) throws -> Value) throws -> Value {
         let path = try cache.path()
         try OpenFiles.require(CacheOptions.descriptors)
         let held = HeldCache(path: path, lock: lock, isQuiet: false)

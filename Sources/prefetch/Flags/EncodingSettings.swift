@@ -12,10 +12,6 @@ struct EncodingSettings: Sendable {
     var storesOriginal = false
     private(set) var overlays = OverlayArguments()
 
-    init(overlays: OverlayArguments = OverlayArguments()) {
-        self.overlays = overlays
-    }
-
     mutating func resize(to text: String) throws {
         guard let geometry = ResizeGeometry(text: text) else {
             throw ValidationError(
@@ -30,8 +26,8 @@ struct EncodingSettings: Sendable {
         }
     }
 
-    mutating func add(variants texts: [String]) throws {
-        for text in texts { variants.append(try variant(text)) }
+    mutating func define(variants texts: [String]) throws {
+        variants = try texts.map { try variant($0) }
     }
 
     var mainRecipe: Recipe {
@@ -56,8 +52,7 @@ struct EncodingSettings: Sendable {
             guard !requested.contains(where: { $0.name == .original }) else {
                 throw ValidationError("--variant original cannot be combined with --store-original")
             }
-            requested.append(
-                RequestedVariant(name: .original, recipe: Recipe(encoding: .original)))
+            requested.append(RequestedVariant(name: .original, recipe: Recipe(encoding: .original)))
         }
         return try validated { try VariantSet(requested) }
     }

@@ -25,9 +25,7 @@ struct ListOptions: ParsableArguments {
             "Only images downloaded longer ago than this.", valueName: "duration"))
     var olderThan: Duration?
 
-    @Option(
-        help: ArgumentHelp(
-            "Only images downloaded within this time.", valueName: "duration"))
+    @Option(help: ArgumentHelp("Only images downloaded within this time.", valueName: "duration"))
     var newerThan: Duration?
 
     @Flag(help: "Only fresh images.")
@@ -65,8 +63,7 @@ struct ListOptions: ParsableArguments {
         selection.fetchedAfter = newerThan.map { now.advanced(by: .zero - $0) }
         if fresh || expired { selection.freshness.append(.init(fresh: fresh, at: now)) }
         if let expiresWithin {
-            selection.freshness.append(
-                .init(fresh: false, at: now, ahead: expiresWithin))
+            selection.freshness.append(.init(fresh: false, at: now, ahead: expiresWithin))
         }
         selection.variant = try variant.map(catalog.selector(ofVariant:))
         selection.order = order.sort

@@ -30,8 +30,7 @@ enum RequestFiles {
     }
 
     static let proxyForm = "[SCHEME://][USER:PASSWORD@]HOST[:PORT]"
-    static let proxySchemes =
-        "SCHEME is one of \(ProxySettings.schemes.joined(separator: ", "))"
+    static let proxySchemes = "SCHEME is one of \(ProxySettings.schemes.joined(separator: ", "))"
 
     /// The settings of a proxy for all requests without exception, given as the value of the flag.
     static func proxies(_ value: String) throws -> ProxySettings {
@@ -56,8 +55,7 @@ enum RequestFiles {
         let limit = 1 << 20
         let text = try contents(of: file, "--cert", limit: limit)
         guard text.contains("-----BEGIN CERTIFICATE-----") else {
-            throw UserError(
-                "\(file): contains no certificate", hint: "--cert names a PEM file")
+            throw UserError("\(file): contains no certificate", hint: "--cert names a PEM file")
         }
         let ownText = try key.map { try contents(of: $0, "--key", limit: limit) }
         let keyText = ownText ?? text
@@ -97,27 +95,21 @@ enum RequestFiles {
         text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)
     }
 
-    static func contents(
-        of path: String, _ flag: String, limit: Int = 64 << 10
-    ) throws -> String {
+    static func contents(of path: String, _ flag: String, limit: Int = 64 << 10) throws -> String {
         let bytes = try Result { () throws(InputFileError) in
             try InputFile.readRegular(path, limit: limit + 1)
         }.mapError { UserError("\(path): \($0.cause)", hint: "\(flag) names this file") }.get()
         guard bytes.count <= limit else {
-            throw UserError(
-                "\(path): larger than \(ByteCount(limit)), the limit for \(flag)")
+            throw UserError("\(path): larger than \(ByteCount(limit)), the limit for \(flag)")
         }
         guard let text = String(validating: bytes, as: UTF8.self) else {
-            throw UserError(
-                "\(path): not UTF-8",
-                hint: "\(flag) takes a file of UTF-8 text")
+            throw UserError("\(path): not UTF-8", hint: "\(flag) takes a file of UTF-8 text")
         }
         return text
     }
 
     static func unusable(_ path: String, _ flag: String, _ cause: Int32) -> UserError {
-        UserError(
-            "\(path): \(String(cString: strerror(cause)))", hint: "\(flag) names this file")
+        UserError("\(path): \(String(cString: strerror(cause)))", hint: "\(flag) names this file")
     }
 }
 

@@ -27,8 +27,7 @@ struct ShardedCaches: ExpressibleByArgument {
         var count = 0
         while access(path(count), F_OK) == 0 { count += 1 }
         if let next = (count + 1...count + 64).first(where: { access(path($0), F_OK) == 0 }) {
-            throw UserError(
-                "--caches: \(path(count)) is missing, but \(path(next)) is there")
+            throw UserError("--caches: \(path(count)) is missing, but \(path(next)) is there")
         }
         guard count > 0 else {
             throw UserError(.incomplete, "--caches: \(path(0)): there is no cache yet")
@@ -71,9 +70,7 @@ struct ShardedCaches: ExpressibleByArgument {
         }
 
         /// The shards that may have an entry; all for a line that is no URL, which may be a key.
-        func shards(
-            of record: EntryBatch.Record, in text: UnsafeRawBufferPointer
-        ) -> [Int] {
+        func shards(of record: EntryBatch.Record, in text: UnsafeRawBufferPointer) -> [Int] {
             guard record.problem < 0 else { return Array(0..<count) }
             return selector.shards(of: UnsafeRawBufferPointer(rebasing: text[record.url]))
         }

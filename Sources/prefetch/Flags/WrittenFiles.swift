@@ -18,6 +18,11 @@ struct WrittenFiles {
         }
     }
 
+    /// The files of flags or variables that have a value.
+    static func uses(_ paths: [(name: String, path: String?)]) -> [Use] {
+        paths.compactMap { name, path in path.map { Use(path: $0, name: name) } }
+    }
+
     /// Files that flags write; `-` is standard output.
     var written: [Use] = []
     /// Lists and files that flags read; `-` is standard input.
@@ -29,8 +34,7 @@ struct WrittenFiles {
 
     /// Checks the files of a command over a cache, see ``check(cacheDirectory:_:)``.
     func check(_ cache: CacheOptions) throws {
-        try check(
-            cacheDirectory: try cache.path(), ConfigurationChoice(cache.configuration))
+        try check(cacheDirectory: try cache.path(), ConfigurationChoice(cache.configuration))
     }
 
     /// - Throws: `UserError` with status 64 if a flag would write a file in use: a list, the

@@ -52,8 +52,7 @@ struct HeldCache {
             }
         }
         if opened == nil, lock != .skip {
-            let waited =
-                lock == .fail ? "" : "; waited \(durationText(.now - start)) for it"
+            let waited = lock == .fail ? "" : "; waited \(durationText(.now - start)) for it"
             throw UserError(
                 .busy, message + description(of: holder) + waited,
                 hint: lock == .fail ? hint : nil)

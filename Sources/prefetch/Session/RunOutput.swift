@@ -132,9 +132,7 @@ struct RunOutput: Sendable {
 
 extension RunSummary {
     /// A run that a list by URL has ended before it began.
-    init(
-        _ error: UserError, startedAt: Timestamp, _ lists: ListCounts?, in directory: String
-    ) {
+    init(_ error: UserError, startedAt: Timestamp, _ lists: ListCounts?, in directory: String) {
         self.init(
             counters: RunCounters(), startedAt: startedAt,
             elapsed: WallClock.now().timeSince(startedAt), exitStatus: error.exitStatus(of: nil),

@@ -51,7 +51,7 @@ struct OpenedRun {
         }
         log.conclude(&summary, session.shard?.result)
         if let storage = session.storage {
-            command.copy(cache.directory, to: storage, of: session.shard, &summary, reporter)
+            copy(to: storage, &summary)
             if let signal = session.signals.caught { summary.stop(by: signal) }
         }
         if let failure = summary.snapshotFailure, !command.showing.quiet {
@@ -86,6 +86,47 @@ struct OpenedRun {
         reporter.message(
             "flags changed since the last run: listed images among \(counted(count, "image")) "
                 + "will be made again, from stored originals or by a download")
+    }
+
+    /// Copies the cache after a complete run, and notes the result in the summary.
+    private func copy(to storage: ObjectStorage, _ summary: inout RunSummary) {
+        var result = SinkResult(url: "\(storage.location)")
+        defer { summary.sink = result }
+        guard summary.exitStatus < 2, summary.endedBy == nil else {
+            if summary.stoppedBySignal == nil {
+                reporter.message("\(storage.location): not written, since the run is not complete")
+            }
+            return
+        }
+        let isVerbose = command.showing.verbose
+        let upload = SinkUpload(to: storage, shard: session.shard?.shard ?? .whole) {
+            [reporter] counts, files in
+            guard isVerbose else { return }
+            reporter.message(
+                "\(storage.location): \(counts.copied + counts.present) of \(files) files")
+        }
+        do {
+            let counts = try upload.copy(
+                cache.directory, plan: session.shard?.planFile, at: WallClock.now(), summary)
+            result.uploaded = counts.copied
+            result.uploadedBytes = counts.copiedBytes
+            result.present = counts.present
+            result.isDone = true
+        } catch let error as ObjectStorageError where error.kind == .cancelled {
+            return
+        } catch let error as ObjectStorageError where error.kind == .late {
+            summary.endAtDeadline()
+            reporter.message(error.description)
+        } catch {
+            let error = UserError(reporting: error)
+            summary.exitStatus = 2
+            summary.fatalMessage = error.description
+            summary.fatalHint = error.hint
+            // The text summary names it.
+            if command.showing.summary != .text {
+                reporter.message(error.description, hint: error.hint)
+            }
+        }
     }
 }
 
@@ -123,7 +164,17 @@ struct RunSession {
         try AddressSpace.require(
             threads: configuration.threads, images: configuration.images.memory,
             used: usedAddresses)
-        storage = try command.openedSink(configuration)
+        storage = try RunSession.openedSink(command.sink, configuration)
+    }
+
+    /// The bucket, after a first request: wrong names and keys must fail before a run of hours.
+    private static func openedSink(
+        _ sink: Flags<SinkFlags>, _ configuration: RunConfiguration
+    ) throws -> ObjectStorage? {
+        guard let location = sink.sink else { return nil }
+        let storage = try SinkFlags.storage(location, sink.credentials, configuration)
+        _ = try storage.list("", after: "", limit: 1)
+        return storage
     }
 
     /// Opens the cache, the seed cache and the report.
@@ -144,8 +195,7 @@ struct RunSession {
         }
         guard let cache else { return nil }
         let repairs = repairMessages(cache)
-        let seed = try command.disk.openedSeed(
-            for: cache.directory, isQuiet: command.showing.quiet)
+        let seed = try command.disk.openedSeed(for: cache.directory, isQuiet: command.showing.quiet)
         let output = try RunOutput(command, lists: lists.names, repairs, cache, signals)
         var fitted = configuration
         fitted.setAhead(by: CacheCatalog(cache), at: WallClock.now())

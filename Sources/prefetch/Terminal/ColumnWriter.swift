@@ -43,9 +43,7 @@ struct ColumnWriter: ~Copyable {
 
     /// Writes a row: one cell per column, without tabs and line ends, and optional remarks behind.
     mutating func write(row cells: [String]) throws(OutputError) {
-        guard isForPeople else {
-            return try output.write(line: cells.joined(separator: "\t"))
-        }
+        guard isForPeople else { return try output.write(line: cells.joined(separator: "\t")) }
         guard widths.isEmpty else { return try output.write(line: aligned(cells)) }
         waiting.append(cells)
         if waiting.count == ColumnWriter.measuredRows { try writeWaiting() }

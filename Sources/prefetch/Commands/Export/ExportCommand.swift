@@ -127,8 +127,7 @@ struct ExportCommand: InvokedCommand {
         var plansLeft = lists.allSatisfy(Self.isFile) ? 3 : 1
         while true {
             plansLeft -= 1
-            var collection = try collectImages(
-                from: catalog, configured, without: damaged, at: now)
+            var collection = try collectImages(from: catalog, configured, without: damaged, at: now)
             collection.settle()
             guard !collection.plan.rows.isEmpty || tree.allowsEmpty else {
                 for message in collection.messages { StandardError.write("prefetch: \(message)") }

@@ -59,9 +59,7 @@ struct ExportMapOptions: ParsableArguments {
     var mapJSON: String?
 
     var files: [WrittenFiles.Use] {
-        [("--map", map), ("--map-json", mapJSON)].compactMap { name, path in
-            path.map { WrittenFiles.Use(path: $0, name: name) }
-        }
+        WrittenFiles.uses([("--map", map), ("--map-json", mapJSON)])
     }
 
     /// Checks that the maps can be written.

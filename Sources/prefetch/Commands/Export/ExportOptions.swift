@@ -12,8 +12,7 @@ struct ExportOptions: ParsableArguments {
     var layout: ExportLayout?
 
     @Option(
-        help: ArgumentHelp(
-            "A variant to export; repeatable (default: main).", valueName: "name"),
+        help: ArgumentHelp("A variant to export; repeatable (default: main).", valueName: "name"),
         completion: .storedVariants)
     var variant: [String] = []
 
@@ -39,8 +38,7 @@ struct ExportOptions: ParsableArguments {
         help: "Make names that Windows and macOS take, and tell apart.")
     var isCaseInsensitive = false
 
-    @Option(
-        help: ArgumentHelp("Samples per shard of webdataset (default: 10000).", valueName: "n"))
+    @Option(help: ArgumentHelp("Samples per shard of webdataset (default: 10000).", valueName: "n"))
     var shardSize: Int?
 
     @Option(
@@ -150,8 +148,7 @@ struct ExportFolderOptions: ParsableArguments {
     @Flag(help: "With --update: remove files of earlier exports that are not exported now.")
     var delete = false
 
-    @Flag(
-        name: .customLong("allow-empty"), help: "Export an empty folder if there are no images.")
+    @Flag(name: .customLong("allow-empty"), help: "Export an empty folder if there are no images.")
     var allowsEmpty = false
 
     @Flag(DiskFlags.flags.allowsPartialLists) var allowsPartialLists: Bool

@@ -57,9 +57,7 @@ struct GetCommand: SearchingCommand {
     )
     var stale = false
 
-    @Flag(
-        name: .customLong("no-check"),
-        help: "Check only the file's size, not its digest.")
+    @Flag(name: .customLong("no-check"), help: "Check only the file's size, not its digest.")
     var skipsCheck = false
 
     @Flag(help: "Print a JSON object per image instead of its path.")
@@ -155,9 +153,7 @@ struct GetCommand: SearchingCommand {
     }
 
     /// The variants of an image, newest first; nil without any.
-    func variants(
-        of image: ImageName, in catalog: CacheCatalog
-    ) throws -> [CacheCatalog.Item]? {
+    func variants(of image: ImageName, in catalog: CacheCatalog) throws -> [CacheCatalog.Item]? {
         try image.find(in: catalog) { key in
             let variants = try catalog.variants(of: key)
             return variants.isEmpty ? nil : variants
@@ -222,9 +218,7 @@ struct GetCommand: SearchingCommand {
 
 extension UserError {
     /// The image is missing, because of the failure if there is one.
-    init(
-        absenceAfter failure: FailureRecord?, at now: Timestamp, cooling: [String: Timestamp]
-    ) {
+    init(absenceAfter failure: FailureRecord?, at now: Timestamp, cooling: [String: Timestamp]) {
         guard let failure else {
             self.init(.incomplete, "not in the cache")
             return

@@ -15,32 +15,26 @@ struct ImageName {
     /// The text in messages, redacted.
     var shown: String { RedactedURL(text).description }
 
-    /// Looks up the text unchanged, since a manifest's field `key` may have set it, and else the
-    /// normalized URL.
+    /// Looks up the text unchanged, since a manifest's field `key` may have set it, else the
+    /// normalized URL, and else the key that `keyOfURL` returns for it.
     ///
-    /// - Parameter lookUp: returns nil for an unknown key.
-    /// - Returns: nil if neither key is known.
-    /// - Throws: the errors of `lookUp`, and `UserError` if libcurl, which normalizes URLs,
+    /// - Returns: nil if `lookUp` returns nil for each key.
+    /// - Throws: the errors of the closures, and `UserError` if libcurl, which normalizes URLs,
     ///   can't be loaded.
-    func find<Value>(_ lookUp: (String) throws -> Value?) throws -> Value? {
+    func find<Value>(
+        _ lookUp: (String) throws -> Value?, keyOfURL: (String) throws -> String? = { _ in nil }
+    ) throws -> Value? {
         if let value = try lookUp(text) { return value }
-        guard let key = try canonicalKey, key != text else { return nil }
-        return try lookUp(key)
+        guard let url = try canonicalKey else { return nil }
+        if url != text, let value = try lookUp(url) { return value }
+        return try keyOfURL(url).flatMap(lookUp)
     }
 
-    /// Looks up the text like ``find(_:)``, and else as the URL of an image with another key.
+    /// Looks up the text like ``find(_:keyOfURL:)``, with the keys of a cache's URLs.
     func find<Value>(
         in catalog: CacheCatalog, _ lookUp: (String) throws -> Value?
     ) throws -> Value? {
         try find(lookUp, keyOfURL: catalog.key(ofURL:))
-    }
-
-    /// Looks up the text like ``find(_:)``, and else by the key that `keyOfURL` returns.
-    func find<Value>(
-        _ lookUp: (String) throws -> Value?, keyOfURL: (String) throws -> String?
-    ) throws -> Value? {
-        if let value = try find(lookUp) { return value }
-        return try canonicalKey.flatMap(keyOfURL).flatMap(lookUp)
     }
 
     /// The failure of the named image, by its key or else by its URL.

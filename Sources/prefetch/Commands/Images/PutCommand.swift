@@ -28,8 +28,7 @@ struct PutCommand: ParsableCommand {
             """)
 
     // A list, though empty: fish would offer files for the first argument and not the second.
-    @Argument(
-        help: ArgumentHelp("The image's URL.", valueName: "url"), completion: .list([]))
+    @Argument(help: ArgumentHelp("The image's URL.", valueName: "url"), completion: .list([]))
     var url: String
 
     @Argument(

@@ -18,9 +18,7 @@ enum VariantChoice {
     /// The requested variant among the variants of one image, newest first; nil without any.
     ///
     /// - Throws: `UserError` if only other variants exist.
-    func chosen(
-        of variants: [CacheCatalog.Item]
-    ) throws(UserError) -> CacheCatalog.Item? {
+    func chosen(of variants: [CacheCatalog.Item]) throws(UserError) -> CacheCatalog.Item? {
         guard !variants.isEmpty else { return nil }
         switch self {
         case .recipe(let recipe):

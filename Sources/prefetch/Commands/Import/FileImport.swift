@@ -190,9 +190,7 @@ struct FileImport {
         return names.sorted().map { "\(command.source)/\($0)" }
     }
 
-    private mutating func importShards(
-        _ shards: [String], _ lists: inout ManifestSequence
-    ) throws {
+    private mutating func importShards(_ shards: [String], _ lists: inout ManifestSequence) throws {
         var wanted: [String: ImportEntry] = [:]
         try forEachEntry(&lists) { _, entry in
             wanted[entry.url.withoutCredentials.text] = entry
@@ -313,8 +311,7 @@ struct FileImport {
             return .refused("\(found.name): larger than --max-filesize (\(limit))")
         }
         do throws(Failure) {
-            return .seed(
-                try ImageSeed(found.bytes, by: configuration, processor: processor))
+            return .seed(try ImageSeed(found.bytes, by: configuration, processor: processor))
         } catch {
             return .refused("\(found.name): \(error.message)")
         }

@@ -69,8 +69,7 @@ struct PullCommand: ParsableCommand {
             object.add("bytes_downloaded", counts.copiedBytes)
             try LineWriter.print(object)
         } else if !quiet {
-            let files =
-                "\(counted(counts.copied, "file")) (\(ByteCount(counts.copiedBytes)))"
+            let files = "\(counted(counts.copied, "file")) (\(ByteCount(counts.copiedBytes)))"
             StandardError.write(
                 "prefetch: \(printable(path)): \(files) from \(sink); "
                     + "\(counted(report.images, "image")), \(report.added) new, "

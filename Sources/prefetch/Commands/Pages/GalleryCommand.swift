@@ -128,8 +128,7 @@ struct GalleryCommand: ParsableCommand {
             }
             pages += 1
             images += waiting.count
-            let page = GalleryPage(
-                waiting.map(\.image), of: gallery, number: pages, isLast: isLast)
+            let page = GalleryPage(waiting.map(\.image), of: gallery, number: pages, isLast: isLast)
             try folder.write(page.html(), page: pages)
             waiting.removeAll(keepingCapacity: true)
         }

@@ -55,9 +55,7 @@ extension ReportPage {
 
 extension ReportPage.PreviousRun {
     /// The last earlier run of the same lists that ended; nil if the log has none.
-    fileprivate init?(
-        before record: RunRecord, in catalog: CacheCatalog
-    ) throws(StorageError) {
+    fileprivate init?(before record: RunRecord, in catalog: CacheCatalog) throws(StorageError) {
         guard let start = record.ending?.summary.startedAt else { return nil }
         // Whole seconds: a report has no milliseconds.
         let runs = try catalog.runs().drop {

@@ -75,8 +75,7 @@ struct PruneCommand: InvokedCommand, SearchingCommand {
         let result: (totals: RemovalTotals, usage: DiskUsage, ending: PruningResult)
         if isDryRun {
             let list = RemovalList(isWanted: json || !quiet, json: json)
-            result = try prune(
-                pruning, by: RemovalEstimate(catalog, variant: nil, list.add))
+            result = try prune(pruning, by: RemovalEstimate(catalog, variant: nil, list.add))
             try list.finish()
         } else {
             result = try options.changeMakingRoom(mayRepeat: true) { [rules] cache in
@@ -97,16 +96,13 @@ struct PruneCommand: InvokedCommand, SearchingCommand {
     private func prune(
         _ pruning: CachePruning, by removal: some ImageRemoving
     ) throws -> (totals: RemovalTotals, usage: DiskUsage, ending: PruningResult) {
-        var line = ProgressText(
-            isWanted: !quiet && !isDryRun)
+        var line = ProgressText(isWanted: !quiet && !isDryRun)
         defer { line.clear() }
         let ending = try pruning.run(removal) { line.show("prefetch: pruning: \($0.text)") }
         return (removal.totals, try removal.usage, ending)
     }
 
-    private func say(
-        _ totals: RemovalTotals, _ usage: DiskUsage, _ ending: PruningResult
-    ) throws {
+    private func say(_ totals: RemovalTotals, _ usage: DiskUsage, _ ending: PruningResult) throws {
         if json {
             try LineWriter.print(JSONObject(totals, usage, ending, isDryRun: isDryRun))
         } else if !quiet {

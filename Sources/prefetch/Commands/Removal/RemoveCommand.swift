@@ -113,11 +113,8 @@ struct RemoveCommand: SearchingCommand {
     /// Removes the named or selected images.
     ///
     /// - Returns: the names without an image, redacted.
-    private func remove(
-        _ names: [RemovedName], by removal: some ImageRemoving
-    ) throws -> [String] {
-        var line = ProgressText(
-            isWanted: !quiet && !isDryRun)
+    private func remove(_ names: [RemovedName], by removal: some ImageRemoving) throws -> [String] {
+        var line = ProgressText(isWanted: !quiet && !isDryRun)
         defer { line.clear() }
         var missing: [String] = []
         if urls.isEmpty, !batch {

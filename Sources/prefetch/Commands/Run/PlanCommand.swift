@@ -34,8 +34,7 @@ struct PlanCommand: InvokedCommand {
     @Flag(help: "Print one JSON object, with -v also one for each entry.")
     var json = false
 
-    @Option(
-        help: ArgumentHelp("Distribute the lists over this number of shards.", valueName: "n"))
+    @Option(help: ArgumentHelp("Distribute the lists over this number of shards.", valueName: "n"))
     var shards: Int?
 
     @Option(

@@ -10,8 +10,7 @@ extension RunCommand {
     func plan(json: Bool, _ invocation: Invocation) throws {
         let shard = try sharding.choice()
         var reader = try openManifests(keepingColumns: false, shard, invocation)
-        var configuration = try fittedConfiguration(
-            reader, runLimits.limits(), shard, invocation)
+        var configuration = try fittedConfiguration(reader, runLimits.limits(), shard, invocation)
         let source = try cache.existingCatalog()
         if let source { configuration.setAhead(by: source, at: WallClock.now()) }
         let isQuiet = showing.quiet

@@ -63,19 +63,16 @@ struct RunCommand: InvokedCommand {
 
     func files(_ manifests: [String]) -> WrittenFiles {
         var files = WrittenFiles()
-        files.written = [
+        files.written = WrittenFiles.uses([
             ("--report", showing.report), ("--prometheus", showing.metrics),
             ("--junit", showing.junit), ("--html", showing.page),
             ("--cookie-jar", requests.sender.cookieJar),
-        ]
-        .compactMap { name, path in path.map { WrittenFiles.Use(path: $0, name: name) } }
+        ])
         files.read =
             manifests.filter { !ManifestSequence.isURL($0) }.map { WrittenFiles.Use(path: $0) }
             + requests.filesRead
-            + storing.combined.overlays.paths.map {
-                WrittenFiles.Use(path: $0, name: "overlay=")
-            }
-            + [sharding.plan].compactMap { $0.map { WrittenFiles.Use(path: $0, name: "--plan") } }
+            + storing.combined.overlays.paths.map { WrittenFiles.Use(path: $0, name: "overlay=") }
+            + WrittenFiles.uses([("--plan", sharding.plan)])
         files.foldersRead = requests.foldersRead
         return files
     }

@@ -20,7 +20,7 @@ struct EncodingFlags: FlagRows {
             variant main.
             """, brief: "also store each image in this form, like web=jpeg,q=60",
         inProjects: .refusedWithOverlays
-    ) { try $0.encoding.add(variants: $1) }
+    ) { try $0.encoding.define(variants: $1) }
 
     let storesOriginal = RunFlag<Bool>(
         "store-original",
@@ -200,7 +200,7 @@ extension EncodingFlags {
 extension Flags<EncodingFlags> {
     /// Applies the flags, with the files that the parser's validation has read.
     func applyVariants(to settings: inout RunSettings) throws {
-        settings.encoding = EncodingSettings(overlays: combined.overlays)
+        settings.encoding = combined
         try apply(to: &settings)
         settings.run.images.variants = try settings.encoding.variantSet()
         settings.run.images.overlayFiles = settings.encoding.overlays.decoded

@@ -137,8 +137,9 @@ extension Flags<RequestFlags> {
         let texts = (sender.headers + [sender.user, route.proxy].compactMap(\.self)).filter {
             $0.hasPrefix("@")
         }
-        let certificates = [(route.certificate, "--cert"), (route.certificateKey, "--key")]
-            .compactMap { path, name in path.map { WrittenFiles.Use(path: $0, name: name) } }
+        let certificates = WrittenFiles.uses([
+            ("--cert", route.certificate), ("--key", route.certificateKey),
+        ])
         return [sender.netrcUse, route.authorityUse].compactMap(\.self) + certificates
             + texts.map { WrittenFiles.Use(path: String($0.dropFirst()), name: "@FILE") }
     }

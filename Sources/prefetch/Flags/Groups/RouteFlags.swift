@@ -109,8 +109,7 @@ extension Flags<RouteFlags> {
         if let folder = authorityFolder {
             settings.run.requests.authorityFolder = folder
             let text = settings.run.requests.authorityFingerprint + folder
-            settings.run.requests.authorityFingerprint =
-                SHA256Hasher().digest(of: text).description
+            settings.run.requests.authorityFingerprint = SHA256Hasher().digest(of: text).description
         }
         try settings.takeCertificate()
     }
@@ -120,9 +119,7 @@ extension Flags<RouteFlags> {
         let places =
             [("--cacert", self.authorityFile)]
             + RouteFlags.flags.authorityFile.row.environment.map { ($0, environment($0)) }
-        return places.lazy.compactMap { name, path in
-            path.map { WrittenFiles.Use(path: $0, name: name) }
-        }.first
+        return WrittenFiles.uses(places).first
     }
 
     /// The folder of trusted certificates from the environment. As for curl, it adds to the file of

@@ -102,13 +102,10 @@ extension Flags<ShardFlags> {
             shard: chosen, plan: file?.plan, planFile: file.map { ($0.bytes, $0.digest) })
     }
 
-    private func place(
-        _ shard: ShardArgument, planned: Int?
-    ) throws -> (index: Int, count: Int) {
+    private func place(_ shard: ShardArgument, planned: Int?) throws -> (index: Int, count: Int) {
         func count(_ given: Int?, _ hint: String) throws -> Int {
             if let given, let planned, given != planned {
-                throw UserError(
-                    .usage, "--shard: the plan has \(planned) shards, and not \(given)")
+                throw UserError(.usage, "--shard: the plan has \(planned) shards, and not \(given)")
             }
             guard let count = planned ?? given else { throw UserError(.usage, hint) }
             return count

@@ -90,20 +90,15 @@ extension ShowingFlags {
 }
 
 extension Flags<ShowingFlags> {
-    private var replacedFiles: [(flag: String, path: String)] {
-        [("--prometheus", self.metrics), ("--junit", self.junit), ("--html", self.page)].compactMap
-        { flag, path in
-            path.map { (flag, $0) }
-        }
-    }
-
     /// - Throws: `UserError` if a file of metrics, test cases or a page cannot be
     ///   replaced: its folder cannot be written, or it is not a regular file.
     func checkReplacedFiles() throws {
-        for (flag, path) in replacedFiles {
-            let hint = "\(flag) names a file in an existing folder"
+        for file in WrittenFiles.uses([
+            ("--prometheus", self.metrics), ("--junit", self.junit), ("--html", self.page),
+        ]) {
+            let hint = "\(file.name) names a file in an existing folder"
             try reporting(as: { $0.hint = $0.hint ?? hint }) {
-                try FilePlace(path).checkReplacing()
+                try FilePlace(file.path).checkReplacing()
             }
         }
     }

@@ -53,8 +53,7 @@ extension ArrayTask {
             let isWhole =
                 ArrayTask.number("SLURM_ARRAY_TASK_MIN", value) == 0
                 && ArrayTask.number("SLURM_ARRAY_TASK_MAX", value) == count.map { $0 - 1 }
-            self.init(
-                index: index, count: isWhole ? count : nil, variable: "SLURM_ARRAY_TASK_ID")
+            self.init(index: index, count: isWhole ? count : nil, variable: "SLURM_ARRAY_TASK_ID")
         } else if let index = ArrayTask.number("JOB_COMPLETION_INDEX", value) {
             self.init(index: index, count: nil, variable: "JOB_COMPLETION_INDEX")
         } else {

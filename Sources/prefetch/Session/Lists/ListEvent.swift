@@ -114,8 +114,7 @@ final class ListLog: Sendable {
         let (text, hint) = EmptyList.message(counts.empty)
         if !allowsEmptyLists {
             summary.exitStatus = 1
-            output.reporter.message(
-                text + "; with --allow-empty that is no failure", hint: hint)
+            output.reporter.message(text + "; with --allow-empty that is no failure", hint: hint)
         } else if !isQuiet {
             output.reporter.message(text, hint: hint)
         }

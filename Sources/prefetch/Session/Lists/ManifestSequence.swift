@@ -133,14 +133,13 @@ struct ManifestSequence: EntryReading {
             guard case .url = items[number].place else { continue }
             opening.expect(requests(items[...number]))
             var item = items[number]
-            do throws(MissingList) {
-                try open(&item, by: opening)
-            } catch {
-                throw UserError(
-                    error.isLate ? .cancelled : .failed, item.name, error.failure.message,
-                    hint: error.failure.reason.isExclusion
+            let opened = Result { () throws(MissingList) in try open(&item, by: opening) }
+            try opened.mapError { missing in
+                UserError(
+                    missing.isLate ? .cancelled : .failed, item.name, missing.failure.message,
+                    hint: missing.failure.reason.isExclusion
                         ? nil : "the cache has no earlier copy to use in its place")
-            }
+            }.get()
             items[number] = item
         }
     }
@@ -154,12 +153,9 @@ struct ManifestSequence: EntryReading {
             file, most throws(Failure) in
             try ManifestSequence.entries(of: file, name: name, options, most: most)
         }
-        let reader: ManifestReader
-        do throws(ManifestError) {
-            reader = try ManifestSequence.reader(of: opened.file, name: name, options)
-        } catch {
-            throw MissingList(Failure(.invalidEntry, error.message))
-        }
+        let reader = try Result { () throws(ManifestError) in
+            try ManifestSequence.reader(of: opened.file, name: name, options)
+        }.mapError { MissingList(Failure(.invalidEntry, $0.message)) }.get()
         visited.insert(request.url.withoutCredentials.text)
         item.place = .open(reader, opened.file)
         item.origin = (request.url, opened.ruleOfSitemaps)
@@ -248,8 +244,7 @@ struct ManifestSequence: EntryReading {
                 }
             } catch {
                 guard let index = item.index else { throw error }
-                return failed(
-                    item, index, MissingList(Failure(.invalidEntry, error.description)))
+                return failed(item, index, MissingList(Failure(.invalidEntry, error.description)))
             }
             end(item, reader, shown)
         }

@@ -56,17 +56,11 @@ extension CompletionKind {
         let words = words.dropFirst().filter { $0 != "=" }.map { word in
             word.filter { !"\"'\\".contains($0) }
         }
-        let names = CommandArguments.commonRows.filter { $0.value != nil }.map { "--\($0.name)" }
-        let trust = "--\(ConfigurationFlags.flags.trustsProject.row.name)"
-        var flags = words.contains(trust) ? [trust] : []
-        for (index, word) in zip(words.indices, words) {
-            let parts = word.split(separator: "=", maxSplits: 1).map(String.init)
-            guard let name = parts.first, names.contains(name) else { continue }
-            let value =
-                parts.count > 1 ? parts[1] : index + 1 < words.endIndex ? words[index + 1] : ""
-            flags.append("\(name)=\(inHome(value))")
+        let rows = CommandArguments.commonRows
+        let given = GivenFlags(words, of: rows)
+        return rows.filter(given.contains).map { row in
+            given.value(of: row).map { "--\(row.name)=\(inHome($0))" } ?? "--\(row.name)"
         }
-        return flags
     }
 
     /// A path as the shell would expand it.
