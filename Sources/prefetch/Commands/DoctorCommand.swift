@@ -1,5 +1,4 @@
 import ArgumentParser
-import Glibc
 import PrefetchModel
 import Reporting
 import Upkeep
@@ -82,10 +81,7 @@ struct DoctorCommand: ParsableCommand {
 
         init() {
             // The order of `setlocale`.
-            let name = ["LC_ALL", "LC_CTYPE", "LANG"].lazy.compactMap { name -> String? in
-                guard let value = getenv(name), value.pointee != 0 else { return nil }
-                return String(cString: value)
-            }.first
+            let name = ["LC_ALL", "LC_CTYPE", "LANG"].lazy.compactMap(environment).first
             let locale = (name ?? "").lowercased()
             isUnicode = locale.hasSuffix("utf-8") || locale.hasSuffix("utf8")
         }

@@ -120,7 +120,7 @@ extension FailedCommand {
                   prefetch failed rm https://example.com/gone.png
                 """)
 
-        @Argument(help: ArgumentHelp("URLs, or their cache keys.", valueName: "url"))
+        @Argument(help: .value("url", "URLs, or their cache keys."))
         var urls: [String]
 
         @OptionGroup var options: ChangeOptions

@@ -26,13 +26,10 @@ struct HistoryCommand: ParsableCommand {
 
     @Option(
         name: [.customShort("n", allowingJoined: true), .customLong("limit")],
-        help: ArgumentHelp("Print only the latest N runs.", valueName: "n"))
+        help: .value("n", "Print only the latest N runs."))
     var limit: Int?
 
-    @Option(
-        help: ArgumentHelp(
-            "Only runs that started within this time: 12h, 30d.",
-            valueName: "duration"))
+    @Option(help: .value("duration", "Only runs that started within this time: 12h, 30d."))
     var since: Duration?
 
     @Flag(

@@ -102,9 +102,9 @@ extension HostsCommand {
                 """)
 
         @Argument(
-            help: ArgumentHelp(
-                "Hosts: example.com (any port), example.com:8080 or https://example.com.",
-                valueName: "host"), completion: .storedHosts)
+            help: .value(
+                "host", "Hosts: example.com (any port), example.com:8080 or https://example.com."),
+            completion: .storedHosts)
         var hosts: [HostName] = []
 
         @OptionGroup var options: ChangeOptions

@@ -34,20 +34,21 @@ struct VerifyCommand: ParsableCommand {
     var repair = false
 
     @Option(
-        help: ArgumentHelp(
-            "Read only this share of the files, chosen at random; check the sizes of the others.",
-            valueName: "p%"))
+        help: .value(
+            "p%",
+            "Read only this share of the files, chosen at random; check the sizes of the others."))
     var sample = Share.whole
 
     @Option(
-        help: ArgumentHelp(
+        help: .value(
+            "duration|date",
             """
             Read only files stored or changed within this time, or since this date in UTC \
             (2026-11-21); check the sizes of the others.
-            """, valueName: "duration|date"))
+            """))
     var since: SinceArgument?
 
-    @Option(help: ArgumentHelp("Stop after this time; --resume continues.", valueName: "duration"))
+    @Option(help: .value("duration", "Stop after this time; --resume continues."))
     var timeLimit: Duration?
 
     @Flag(help: "Continue where the last verification stopped, or start again if it was complete.")

@@ -7,9 +7,8 @@ struct ChangeOptions: ParsableArguments {
     @OptionGroup var cache: CacheOptions
 
     @Option(
-        help: ArgumentHelp(
-            "If another process holds the cache: fail (exit 75), wait, or wait=DURATION.",
-            valueName: "what"))
+        help: .value(
+            "what", "If another process holds the cache: fail (exit 75), wait, or wait=DURATION."))
     var lock: LockArgument = .fail
 
     func validate() throws {

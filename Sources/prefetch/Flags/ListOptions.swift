@@ -12,20 +12,18 @@ struct ListOptions: ParsableArguments {
 
     @Option(
         name: .customLong("min-bytes"),
-        help: ArgumentHelp("Only files of this size or larger.", valueName: "size"))
+        help: .value("size", "Only files of this size or larger."))
     var minimumBytes: ByteCount?
 
     @Option(
         name: .customLong("max-bytes"),
-        help: ArgumentHelp("Only files of this size or smaller.", valueName: "size"))
+        help: .value("size", "Only files of this size or smaller."))
     var maximumBytes: ByteCount?
 
-    @Option(
-        help: ArgumentHelp(
-            "Only images downloaded longer ago than this.", valueName: "duration"))
+    @Option(help: .value("duration", "Only images downloaded longer ago than this."))
     var olderThan: Duration?
 
-    @Option(help: ArgumentHelp("Only images downloaded within this time.", valueName: "duration"))
+    @Option(help: .value("duration", "Only images downloaded within this time."))
     var newerThan: Duration?
 
     @Flag(help: "Only fresh images.")
@@ -34,17 +32,16 @@ struct ListOptions: ParsableArguments {
     @Flag(help: "Only stale images.")
     var expired = false
 
-    @Option(
-        help: ArgumentHelp(
-            "Only images that are stale now or will be within this time.", valueName: "duration"))
+    @Option(help: .value("duration", "Only images that are stale now or will be within this time."))
     var expiresWithin: Duration?
 
     @Option(
-        help: ArgumentHelp(
+        help: .value(
+            "name|recipe",
             """
             Only the variant with this name, and variants it superseded; or the variant with this \
             recipe, as in `list --json`.
-            """, valueName: "name|recipe"), completion: .storedVariants)
+            """), completion: .storedVariants)
     var variant: String?
 
     @OptionGroup var order: ListOrder
@@ -86,7 +83,7 @@ struct ListOrder: ParsableArguments {
 
     @Option(
         name: [.customShort("n", allowingJoined: true), .customLong("limit")],
-        help: ArgumentHelp("Print only the first N images.", valueName: "n"))
+        help: .value("n", "Print only the first N images."))
     var limit: Int?
 
     func validate() throws {
@@ -98,9 +95,10 @@ struct ListOrder: ParsableArguments {
 struct HostFilter: ParsableArguments {
     @Option(
         name: .customLong("host"),
-        help: ArgumentHelp(
-            "Only this host: example.com (any port), example.com:8080 or https://example.com.",
-            valueName: "host"), completion: .storedHosts)
+        help: .value(
+            "host",
+            "Only this host: example.com (any port), example.com:8080 or https://example.com."),
+        completion: .storedHosts)
     var names: [HostName] = []
 
     var isGiven: Bool { !names.isEmpty }

@@ -14,9 +14,8 @@ struct PruneOptions: ParsableArguments {
 
     @Option(
         parsing: .upToNextOption,
-        help: ArgumentHelp(
-            "Images that none of these manifests lists; - is standard input.",
-            valueName: "manifest"), completion: .file())
+        help: .value("manifest", "Images that none of these manifests lists; - is standard input."),
+        completion: .file())
     var unlisted: [String] = []
 
     @Option(.expiredFor) var expiredFor: PruneRule.Setting?
@@ -24,15 +23,15 @@ struct PruneOptions: ParsableArguments {
     @Option(.variantsUnusedFor) var variantsUnusedFor: PruneRule.Setting?
 
     @Option(
-        help: ArgumentHelp(
-            "The variant with this name or recipe, of every image.", valueName: "name|recipe"),
+        help: .value("name|recipe", "The variant with this name or recipe, of every image."),
         completion: .storedVariants)
     var variant: String?
 
     @Option(
-        help: ArgumentHelp(
-            "Images of this host: example.com (any port), example.com:8080 or https://example.com.",
-            valueName: "host"), completion: .storedHosts)
+        help: .value(
+            "host",
+            "Images of this host: example.com (any port), example.com:8080 or https://example.com."),
+        completion: .storedHosts)
     var host: [HostName] = []
 
     @Option(.history) var history: PruneRule.Setting?

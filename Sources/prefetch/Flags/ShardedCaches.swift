@@ -76,3 +76,28 @@ struct ShardedCaches: ExpressibleByArgument {
         }
     }
 }
+
+/// Flags of `get` about the caches of shards.
+struct ShardSource: ParsableArguments {
+    @Option(
+        help: .value(
+            "dir-{shard}",
+            """
+            Look in the caches of shards that are not merged. Their directories have the index in place \
+            of {shard}; the domain of the URL decides on the cache.
+            """), completion: .directory)
+    var caches: ShardedCaches?
+
+    @Option(
+        help: .value(
+            "file", "The plan of the shards of --caches (default: none, they are --shard I/N)."),
+        completion: .file())
+    var plan: String?
+
+    func validate() throws {
+        guard plan == nil || caches != nil else { throw ValidationError("--plan needs --caches") }
+    }
+
+    /// Finds the shards; nil without `--caches`.
+    func open() throws -> ShardedCaches.Opened? { try caches?.open(plan: plan) }
+}

@@ -23,9 +23,7 @@ enum StandardError {
     static var isTerminal: Bool { isatty(STDERR_FILENO) == 1 }
 
     /// Whether it is a terminal that can erase a line and show colours.
-    static var isCapableTerminal: Bool {
-        isTerminal && getenv("TERM").map { String(cString: $0) } != "dumb"
-    }
+    static var isCapableTerminal: Bool { isTerminal && environment("TERM") != "dumb" }
 
     /// Columns; 80 if the terminal doesn't tell.
     static var width: Int {

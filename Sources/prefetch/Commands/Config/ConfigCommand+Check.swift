@@ -14,8 +14,7 @@ extension ConfigCommand {
                 profile and every list. Also names PREFETCH_* variables that look misspelled.
                 """)
 
-        @Argument(
-            help: ArgumentHelp("A configuration file.", valueName: "file"), completion: .file())
+        @Argument(help: .value("file", "A configuration file."), completion: .file())
         var file: String?
 
         @OptionGroup var options: Flags<ConfigurationFlags>

@@ -37,9 +37,10 @@ extension ConfigCommand {
                 """)
 
         @Argument(
-            help: ArgumentHelp(
-                "The file to write; - is standard output (default: \(ConfigurationSearch.projectFile)).",
-                valueName: "file"), completion: .file())
+            help: .value(
+                "file",
+                "The file to write; - is standard output (default: \(ConfigurationSearch.projectFile))."
+            ), completion: .file())
         var file: String?
 
         @Flag(help: "Replace an existing file.")

@@ -35,11 +35,11 @@ struct ExportCommand: InvokedCommand {
               prefetch export Seed/com.hackemist.SDImageCache/default app.txt --layout sdwebimage
             """)
 
-    @Argument(help: ArgumentHelp("The folder.", valueName: "folder"), completion: .directory)
+    @Argument(help: .value("folder", "The folder."), completion: .directory)
     var folder: String
 
     @Argument(
-        help: ArgumentHelp("Lists, as for `run`; none for all images.", valueName: "list"),
+        help: .value("list", "Lists, as for `run`; none for all images."),
         completion: .file())
     var lists: [String] = []
 
@@ -124,7 +124,7 @@ struct ExportCommand: InvokedCommand {
     ) throws -> Export {
         var damaged: Set<ContentDigest> = []
         // The lists of pipes cannot be read again.
-        var plansLeft = lists.allSatisfy(Self.isFile) ? 3 : 1
+        var plansLeft = lists.allSatisfy(UsageAdvice.isFile) ? 3 : 1
         while true {
             plansLeft -= 1
             var collection = try collectImages(from: catalog, configured, without: damaged, at: now)
@@ -147,12 +147,6 @@ struct ExportCommand: InvokedCommand {
                 collection, from: catalog, signals, isLast: plansLeft == 0, &damaged, at: now)
             if let export { return export }
         }
-    }
-
-    /// Whether a list can be read again.
-    private static func isFile(_ path: String) -> Bool {
-        var status = stat()
-        return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
     }
 
     /// Writes a plan. The last one is written without the damaged files.

@@ -48,14 +48,13 @@ enum ExportMap {
 /// Flags of `export` about its maps: the path of each image's file.
 struct ExportMapOptions: ParsableArguments {
     @Option(
-        help: ArgumentHelp(
-            "Write a table of URL, variant, path, width, height and SHA-256.", valueName: "file"),
+        help: .value("file", "Write a table of URL, variant, path, width, height and SHA-256."),
         completion: .file())
     var map: String?
 
     @Option(
         name: .customLong("map-json"),
-        help: ArgumentHelp("The same as JSON Lines.", valueName: "file"), completion: .file())
+        help: .value("file", "The same as JSON Lines."), completion: .file())
     var mapJSON: String?
 
     var files: [WrittenFiles.Use] {

@@ -8,29 +8,31 @@ extension ImageFolderMetadata: ExpressibleByArgument {}
 
 /// Flags of `export` about the names of files.
 struct ExportOptions: ParsableArguments {
-    @Option(help: ArgumentHelp("The arrangement of the files.", valueName: "layout"))
+    @Option(help: .value("layout", "The arrangement of the files."))
     var layout: ExportLayout?
 
     @Option(
-        help: ArgumentHelp("A variant to export; repeatable (default: main).", valueName: "name"),
+        help: .value("name", "A variant to export; repeatable (default: main)."),
         completion: .storedVariants)
     var variant: [String] = []
 
     @Option(
         name: .customLong("name"),
-        help: ArgumentHelp(
+        help: .value(
+            "pattern",
             """
             The pattern of file names, like '{host}/{stem}-{variant}-{width}w.{ext}'; implies \
             --layout pattern.
-            """, valueName: "pattern"))
+            """))
     var pattern: String?
 
     @Option(
-        help: ArgumentHelp(
+        help: .value(
+            "variant=text",
             """
             The transformer's identifier by which the app-side loader requests a variant; \
             repeatable.
-            """, valueName: "variant=text"))
+            """))
     var identifier: [String] = []
 
     @Flag(
@@ -38,23 +40,20 @@ struct ExportOptions: ParsableArguments {
         help: "Make names that Windows and macOS take, and tell apart.")
     var isCaseInsensitive = false
 
-    @Option(help: ArgumentHelp("Samples per shard of webdataset (default: 10000).", valueName: "n"))
+    @Option(help: .value("n", "Samples per shard of webdataset (default: 10000)."))
     var shardSize: Int?
 
     @Option(
-        help: ArgumentHelp(
-            "The attribute or column with the captions of webdataset (default: caption).",
-            valueName: "name"))
+        help: .value(
+            "name", "The attribute or column with the captions of webdataset (default: caption)."))
     var caption: String?
 
     @Option(
-        help: ArgumentHelp(
-            "The attribute or column with the labels of imagefolder (default: class).",
-            valueName: "name"))
+        help: .value(
+            "name", "The attribute or column with the labels of imagefolder (default: class)."))
     var label: String?
 
-    @Option(
-        help: ArgumentHelp("The metadata of imagefolder (default: jsonl).", valueName: "format"))
+    @Option(help: .value("format", "The metadata of imagefolder (default: jsonl)."))
     var metadata: ImageFolderMetadata?
 
     private static let largestShard = 1_000_000
@@ -153,9 +152,7 @@ struct ExportFolderOptions: ParsableArguments {
 
     @Flag(DiskFlags.flags.allowsPartialLists) var allowsPartialLists: Bool
 
-    @Option(
-        help: ArgumentHelp(
-            "The mode of the files (default: 0666 less the umask).", valueName: "mode"))
+    @Option(help: .value("mode", "The mode of the files (default: 0666 less the umask)."))
     var mode: FileMode?
 
     var removesFiles: Bool { delete || !update }

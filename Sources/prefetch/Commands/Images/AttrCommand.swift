@@ -34,10 +34,10 @@ extension AttrCommand {
                   prefetch attr get https://example.com/hero.jpg thumbhash > hash.bin
                 """)
 
-        @Argument(help: ArgumentHelp("The image's URL, or its cache key.", valueName: "url"))
+        @Argument(help: .value("url", "The image's URL, or its cache key."))
         var url: String
 
-        @Argument(help: ArgumentHelp("The attribute's name.", valueName: "name"))
+        @Argument(help: .value("name", "The attribute's name."))
         var name: String
 
         @OptionGroup var cache: CacheOptions
@@ -69,19 +69,19 @@ extension AttrCommand {
                   prefetch attr set https://example.com/hero.jpg offset -- -5
                 """)
 
-        @Argument(help: ArgumentHelp("The image's URL, or its cache key.", valueName: "url"))
+        @Argument(help: .value("url", "The image's URL, or its cache key."))
         var url: String
 
-        @Argument(help: ArgumentHelp("The attribute's name.", valueName: "name"))
+        @Argument(help: .value("name", "The attribute's name."))
         var name: String
 
-        @Argument(help: ArgumentHelp("The attribute's value, UTF-8.", valueName: "value"))
+        @Argument(help: .value("value", "The attribute's value, UTF-8."))
         var value: String?
 
         @Option(
-            help: ArgumentHelp(
-                "Read the value from a file, byte for byte; `-` is standard input.",
-                valueName: "file"), completion: .file())
+            help: .value(
+                "file", "Read the value from a file, byte for byte; `-` is standard input."),
+            completion: .file())
         var file: String?
 
         @OptionGroup var options: ChangeOptions
@@ -125,7 +125,7 @@ extension AttrCommand {
                   prefetch attr list https://example.com/hero.jpg --json
                 """)
 
-        @Argument(help: ArgumentHelp("The image's URL, or its cache key.", valueName: "url"))
+        @Argument(help: .value("url", "The image's URL, or its cache key."))
         var url: String
 
         @OptionGroup var cache: CacheOptions
@@ -172,10 +172,10 @@ extension AttrCommand {
                   prefetch attr rm https://example.com/hero.jpg licence
                 """)
 
-        @Argument(help: ArgumentHelp("The image's URL, or its cache key.", valueName: "url"))
+        @Argument(help: .value("url", "The image's URL, or its cache key."))
         var url: String
 
-        @Argument(help: ArgumentHelp("The attributes' names.", valueName: "name"))
+        @Argument(help: .value("name", "The attributes' names."))
         var names: [String]
 
         @OptionGroup var options: ChangeOptions

@@ -30,7 +30,7 @@ struct GetCommand: SearchingCommand {
               prefetch get --batch --json < images.txt | jq -r '[.url, .path] | @tsv'
             """)
 
-    @Argument(help: ArgumentHelp("The image's URL, or its cache key.", valueName: "url"))
+    @Argument(help: .value("url", "The image's URL, or its cache key."))
     var url: String?
 
     @OptionGroup var cache: CacheOptions
@@ -38,12 +38,12 @@ struct GetCommand: SearchingCommand {
     @OptionGroup var wanted: WantedVariant
 
     @Option(
-        help: ArgumentHelp(
+        help: .value(
+            "s3://bucket/prefix",
             """
             Get an image that the cache lacks from this bucket, which `run --sink` has written, into the \
             cache.
-            """,
-            valueName: "s3://bucket/prefix"))
+            """))
     var sink: ObjectLocation?
 
     @OptionGroup var bucket: Flags<BucketFlags>

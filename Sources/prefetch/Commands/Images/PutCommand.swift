@@ -28,19 +28,17 @@ struct PutCommand: ParsableCommand {
             """)
 
     // A list, though empty: fish would offer files for the first argument and not the second.
-    @Argument(help: ArgumentHelp("The image's URL.", valueName: "url"), completion: .list([]))
+    @Argument(help: .value("url", "The image's URL."), completion: .list([]))
     var url: String
 
     @Argument(
-        help: ArgumentHelp(
-            "The file, at most --max-filesize; `-` is standard input.", valueName: "file"),
+        help: .value("file", "The file, at most --max-filesize; `-` is standard input."),
         completion: .file())
     var file: String
 
     @Option(
         name: .customLong("attr"),
-        help: ArgumentHelp(
-            "Give the image an extended attribute; repeatable.", valueName: "name=value"))
+        help: .value("name=value", "Give the image an extended attribute; repeatable."))
     var attributes: [String] = []
 
     @Flag(help: "Print a JSON object per stored variant, as `get --json` does.")

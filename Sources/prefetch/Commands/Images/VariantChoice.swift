@@ -1,3 +1,4 @@
+import ArgumentParser
 import CacheStorage
 import PrefetchModel
 import Upkeep
@@ -135,5 +136,45 @@ extension CacheCatalog {
         if text.contains(";") { return .recipe(text) }
         guard try hasVariant(ofRecipe: text) else { throw VariantChoice.unknown(text, noted) }
         return .recipe(text)
+    }
+}
+
+/// Flags of `get` that choose the variant.
+struct WantedVariant: ParsableArguments {
+    @Option(
+        help: .value(
+            "name",
+            """
+            The variant to print, by its name in --variant NAME=SPEC of runs (default: main, the \
+            variant of their other flags).
+            """), completion: .storedVariants)
+    var variant: String?
+
+    @Option(
+        help: .value(
+            "recipe",
+            """
+            The recipe of the variant to print, as in `list --json` (default: the recipe that the \
+            last run used for the variant's name).
+            """))
+    var recipe: String?
+
+    func validate() throws {
+        guard recipe == nil || variant == nil else {
+            throw ValidationError("--variant and --recipe cannot be combined")
+        }
+    }
+
+    /// The variant that the flags select.
+    ///
+    /// - Throws: `UserError` with status 64 for a name that no run has used.
+    func choice(from catalog: CacheCatalog) throws -> VariantChoice {
+        if let recipe { return .recipe(recipe) }
+        let noted = try catalog.variantNames()
+        guard let name = variant else { return .name(VariantName.main.text, noted: noted) }
+        guard noted.contains(where: { $0.name == name }) else {
+            throw VariantChoice.unknown(name, noted)
+        }
+        return .name(name, noted: noted)
     }
 }

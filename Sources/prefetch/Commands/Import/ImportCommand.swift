@@ -30,15 +30,13 @@ struct ImportCommand: InvokedCommand {
               prefetch import 00000.tar urls.csv --layout webdataset --ttl 30d
             """)
 
-    @Argument(
-        help: ArgumentHelp("The folder, or a tar archive.", valueName: "source"),
-        completion: .file())
+    @Argument(help: .value("source", "The folder, or a tar archive."), completion: .file())
     var source: String
 
-    @Argument(help: ArgumentHelp("Lists, as for `run`.", valueName: "list"), completion: .file())
+    @Argument(help: .value("list", "Lists, as for `run`."), completion: .file())
     var lists: [String] = []
 
-    @Option(help: ArgumentHelp("The arrangement of the files.", valueName: "layout"))
+    @Option(help: .value("layout", "The arrangement of the files."))
     var layout: ImportLayout
 
     @Flag(help: "Print the result as one JSON object.")

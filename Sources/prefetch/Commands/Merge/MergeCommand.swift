@@ -34,21 +34,21 @@ struct MergeCommand: ParsableCommand {
             """)
 
     @Argument(
-        help: ArgumentHelp(
-            "The cache to merge into, and those to merge; with --check summaries.",
-            valueName: "dest> <src"), completion: .directory)
+        help: .value(
+            "dest> <src", "The cache to merge into, and those to merge; with --check summaries."),
+        completion: .directory)
     var caches: [String] = []
 
     @Option(
-        help: ArgumentHelp(
-            "Print the missing shards of this plan, or of this number of shards.",
-            valueName: "plan|n"), completion: .file())
+        help: .value(
+            "plan|n", "Print the missing shards of this plan, or of this number of shards."),
+        completion: .file())
     var check: String?
 
     @Option(
-        help: ArgumentHelp(
-            "If another process holds one of the caches: fail (exit 75), wait, or wait=DURATION.",
-            valueName: "what"))
+        help: .value(
+            "what",
+            "If another process holds one of the caches: fail (exit 75), wait, or wait=DURATION."))
     var lock: LockArgument = .fail
 
     @Flag(help: "Print the result as one JSON object.")

@@ -25,7 +25,7 @@ struct PullCommand: ParsableCommand {
             """)
 
     @Argument(
-        help: ArgumentHelp("The bucket and prefix, as in --sink.", valueName: "s3://bucket/prefix"))
+        help: .value("s3://bucket/prefix", "The bucket and prefix, as in --sink."))
     var sink: ObjectLocation
 
     @OptionGroup var options: ChangeOptions

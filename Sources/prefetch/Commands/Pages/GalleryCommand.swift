@@ -25,7 +25,7 @@ struct GalleryCommand: ParsableCommand {
 
     @Option(
         name: [.customShort("o", allowingJoined: true), .customLong("output")],
-        help: ArgumentHelp("The folder; made if it is missing.", valueName: "dir"),
+        help: .value("dir", "The folder; made if it is missing."),
         completion: .directory)
     var output: String
 

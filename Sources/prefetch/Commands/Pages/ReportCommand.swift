@@ -26,14 +26,12 @@ struct ReportCommand: ParsableCommand {
             cannot be written, 64 wrong usage.
             """)
 
-    @Argument(
-        help: ArgumentHelp("Reports; `-` is standard input.", valueName: "report"),
-        completion: .file())
+    @Argument(help: .value("report", "Reports; `-` is standard input."), completion: .file())
     var reports: [String]
 
     @Option(
         name: [.customShort("o", allowingJoined: true), .customLong("output")],
-        help: ArgumentHelp("Replace this file; - is standard output.", valueName: "file"),
+        help: .value("file", "Replace this file; - is standard output."),
         completion: .file())
     var output = "-"
 

@@ -31,9 +31,7 @@ struct PruneCommand: InvokedCommand, SearchingCommand {
 
     @OptionGroup var rules: PruneOptions
 
-    @Option(
-        help: ArgumentHelp(
-            "Stop after this time; the next call continues.", valueName: "duration"))
+    @Option(help: .value("duration", "Stop after this time; the next call continues."))
     var timeLimit: Duration?
 
     @Flag(

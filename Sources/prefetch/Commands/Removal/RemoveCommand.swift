@@ -27,7 +27,7 @@ struct RemoveCommand: SearchingCommand {
               prefetch failed list --urls | prefetch remove --batch
             """)
 
-    @Argument(help: ArgumentHelp("The images' URLs, or their cache keys.", valueName: "url"))
+    @Argument(help: .value("url", "The images' URLs, or their cache keys."))
     var urls: [String] = []
 
     @Flag(help: "Read URLs or a whole manifest from standard input.")
@@ -42,11 +42,12 @@ struct RemoveCommand: SearchingCommand {
     var all = false
 
     @Option(
-        help: ArgumentHelp(
+        help: .value(
+            "name|recipe",
             """
             Only the variant with this name, and variants it superseded; or the variant with this \
             recipe, as in `list --json`.
-            """, valueName: "name|recipe"), completion: .storedVariants)
+            """), completion: .storedVariants)
     var variant: String?
 
     @Flag(

@@ -34,17 +34,15 @@ struct PlanCommand: InvokedCommand {
     @Flag(help: "Print one JSON object, with -v also one for each entry.")
     var json = false
 
-    @Option(help: ArgumentHelp("Distribute the lists over this number of shards.", valueName: "n"))
+    @Option(help: .value("n", "Distribute the lists over this number of shards."))
     var shards: Int?
 
-    @Option(
-        help: ArgumentHelp(
-            "How many of the shards run at the same time (default: all).", valueName: "n"))
+    @Option(help: .value("n", "How many of the shards run at the same time (default: all)."))
     var machines: Int?
 
     @Option(
         name: .shortAndLong,
-        help: ArgumentHelp("The file for the plan of --shards.", valueName: "file"),
+        help: .value("file", "The file for the plan of --shards."),
         completion: .file())
     var output: String?
 

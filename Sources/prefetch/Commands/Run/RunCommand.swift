@@ -29,9 +29,8 @@ struct RunCommand: InvokedCommand {
             """)
 
     @Argument(
-        help: ArgumentHelp(
-            "Manifests, read in this order; URLs among them are read last.",
-            valueName: "manifest"), completion: .file())
+        help: .value("manifest", "Manifests, read in this order; URLs among them are read last."),
+        completion: .file())
     var manifests: [String] = []
 
     @OptionGroup(title: FlagHeading.input.rawValue) var sharding: Flags<ShardFlags>

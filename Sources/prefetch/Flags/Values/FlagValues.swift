@@ -3,6 +3,13 @@ import CacheStorage
 import Pipeline
 import PrefetchModel
 
+extension ArgumentHelp {
+    /// The help about a value with a name: `--limit N`.
+    static func value(_ name: String, _ text: String) -> ArgumentHelp {
+        ArgumentHelp("\(text)", valueName: name)
+    }
+}
+
 // Values of flags that no other module has
 
 extension FixedWidthInteger {
