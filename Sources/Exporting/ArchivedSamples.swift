@@ -1,5 +1,6 @@
 internal import CArchive
 import Glibc
+internal import Hashing
 package import PrefetchModel
 import Reporting
 
@@ -66,8 +67,7 @@ package struct ArchivedSamples: ~Copyable {
 
     /// Returns the next sample with an image; nil at the end.
     ///
-    /// - Throws: an error of kind `incomplete` for a damaged archive, after the samples before the
-    ///   damage.
+    /// - Throws: an error of kind `incomplete` at damage, after the samples before it.
     package mutating func next() throws(UserError) -> Sample? {
         if let problem { throw problem }
         while !isAtEnd || pending != nil {
@@ -97,8 +97,7 @@ package struct ArchivedSamples: ~Copyable {
         return nil
     }
 
-    /// Returns the next regular file; nil at the end, and at damage behind other members of the
-    /// sample.
+    /// Returns the next file; nil at the end, and at damage behind other members of the sample.
     private mutating func nextMember(isFirst: Bool) throws(UserError) -> Member? {
         do {
             return try readMember()
@@ -145,5 +144,40 @@ package struct ArchivedSamples: ~Copyable {
             if count == 0 { break }
         }
         return bytes
+    }
+}
+
+/// The arrangement of files that earlier downloads left.
+package enum ImportLayout: String, CaseIterable, Sendable {
+    /// As `wget -x`, and `export --layout mirror`.
+    case mirror
+    case sdwebimage
+    case webdataset
+    /// As `curl -O`: the last part of the URL's path, in one folder.
+    case curl
+
+    /// Whether different URLs may have one name, so that the last download replaced the others.
+    package var sharesNames: Bool { self == .curl }
+
+    /// Returns the paths at which the file of a URL may be.
+    ///
+    /// - Parameters:
+    ///   - url: as the list spells it.
+    ///   - normalized: as it is requested.
+    /// - Returns: the likeliest path first; none for `webdataset`: its shards name the URLs.
+    package func paths(of url: String, normalized: String) -> [String] {
+        let rules = PathRules(isCaseInsensitive: false)
+        switch self {
+        case .webdataset: return []
+        case .curl:
+            // curl keeps percent-encodings, and leaves out the query.
+            let name = URLParts(normalized).path.split(separator: "/").last.map(String.init) ?? ""
+            return ["", ".", ".."].contains(name) ? [] : [name]
+        case .sdwebimage:
+            return [LoaderLayout.sdwebimage([:]).path(ofKey: url)]
+        case .mirror:
+            guard let path = try? MirrorName(rules: rules).path(of: normalized) else { return [] }
+            return [path, ExportPlan.besideFolder(path, rules)]
+        }
     }
 }

@@ -20,8 +20,7 @@ package struct FilePlace: Sendable {
 }
 
 extension FilePlace {
-    /// - Throws: ``OutputError`` for a path without a file's name, a missing folder, or a
-    ///   stranger's link.
+    /// - Throws: for a path without a file's name, a missing folder, or a stranger's link.
     package init(_ path: String) throws(OutputError) {
         try self.init(path, in: try FilePlace.start(of: path), path)
     }
@@ -73,7 +72,7 @@ extension FilePlace {
             }
             guard isPresent, status.st_mode & S_IFMT == S_IFLNK else {
                 guard rest.isEmpty else {
-                    folder = try folder.enter(name, path)
+                    folder = try OutputFolder(name, in: folder, path)
                     continue
                 }
                 return FilePlace(folder: folder, name: name, path: path, isOpenFile: false)

@@ -4,12 +4,11 @@ internal import Glibc
 package final class OutputFolder: Sendable {
     let number: Int32
 
-    /// Opens `/`, or the current folder.
-    convenience init(_ start: String, _ path: String) throws(OutputError) {
-        try self.init(start, in: AT_FDCWD, path)
-    }
-
-    private init(_ name: String, in parent: Int32, _ path: String) throws(OutputError) {
+    /// Opens a folder in another one, else `/` or the current folder; a symbolic link is an error.
+    init(
+        _ name: String, in parent: OutputFolder? = nil, _ path: String
+    ) throws(OutputError) {
+        let parent = parent?.number ?? AT_FDCWD
         let flags = O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC
         var opened = openat(parent, name, O_RDONLY | flags)
         // A folder may be written and not listed.
@@ -19,11 +18,6 @@ package final class OutputFolder: Sendable {
     }
 
     deinit { close(number) }
-
-    /// Opens a folder in it; a symbolic link is an error.
-    func enter(_ name: String, _ path: String) throws(OutputError) -> OutputFolder {
-        try OutputFolder(name, in: number, path)
-    }
 
     /// - Throws: ``OutputError/foreignLink(subject:owner:)``, see ``FilePlace``.
     func check(link: stat, _ path: String) throws(OutputError) {

@@ -40,8 +40,7 @@ package final class ReplacingBatch {
         return folder
     }
 
-    /// Writes a file; `path` is its path in messages. A symbolic link stays, and its target is
-    /// replaced.
+    /// Writes a file; `path` is for messages. A symbolic link stays, and its target is replaced.
     package func add(
         _ bytes: [UInt8], as name: String, in folder: OutputFolder, _ path: String
     ) throws(OutputError) {

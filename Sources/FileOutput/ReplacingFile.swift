@@ -10,8 +10,7 @@ package struct ReplacingFile: ~Copyable, Sendable {
     private let temporary: String
     private var descriptor: Int32
 
-    /// The names of a folder that are searched for files of killed processes: a large folder must
-    /// not delay each file.
+    /// The names searched for files of killed processes: a large folder must not delay each file.
     private static let mostNames = 10_000
 
     /// The file may be missing; `mode` are the permissions of the new one, less the umask.

@@ -2,8 +2,7 @@ package import PrefetchModel
 
 /// The metrics of a run in Prometheus' text format, version 0.0.4, for a collector of text files.
 ///
-/// All are gauges without a timestamp. Labels are outcomes and reasons, which are few, never URLs
-/// or hosts.
+/// All are gauges without a timestamp. Labels are outcomes and reasons, never URLs or hosts.
 package struct MetricsText {
     private var lines: [String] = []
 

@@ -54,8 +54,7 @@ package struct ReportWriter: ~Copyable, Sendable {
         }
     }
 
-    /// Writes the buffered lines and the summary as the last line, and closes the file. It
-    /// is on the disk then.
+    /// Writes the summary as the last line, puts the file on the disk, and closes it.
     package mutating func finish(_ summary: RunSummary) throws(OutputError) {
         if let failure { throw failure }
         json.append(summary)

@@ -44,8 +44,7 @@ extension RunReporter.Outputs {
         write { file throws(OutputError) in try file.write(Array(text.utf8)) }
     }
 
-    /// Writes the commands for annotations: GitHub reads them from both streams, and standard
-    /// output is for data.
+    /// GitHub reads the annotations from both streams, and standard output is for data.
     mutating func showAnnotations(_ summary: RunSummary) {
         guard let commands = actions?.annotations(summary), !commands.isEmpty else { return }
         let text = commands.joined(separator: "\n") + "\n"

@@ -123,8 +123,7 @@ package final class RunReporter: RunObserving, Sendable {
     /// The results so far for a page; nil unless the configuration keeps them.
     package var record: RunRecord? { state.withLock { $0.record } }
 
-    /// Whether to report an outcome: all with a report or `-v`, all but warm entries for a page,
-    /// else those the summary lists.
+    /// All with a report or `-v`, all but warm entries for a page, else those the summary lists.
     package func wantsResults(of outcome: Outcome) -> Bool {
         switch outcome {
         case .failed, .excluded: true
@@ -243,8 +242,7 @@ package final class RunReporter: RunObserving, Sendable {
     /// pipe changes nothing. With the report on standard output, `json` adds nothing, since the
     /// same object is the report's last line.
     ///
-    /// - Throws: ``OutputError`` of the report, else that of the test cases, else that of
-    ///   standard output.
+    /// - Throws: the error of the report, else of the test cases, else of standard output.
     package func finish(_ summary: RunSummary, style: SummaryStyle) throws(OutputError) {
         let failure = state.withLock { state -> OutputError? in
             state.clearProgress()

@@ -8,15 +8,15 @@ package struct RunStatus: Sendable {
     private static let shownHosts = 5
 
     init(
-        _ progress: RunProgress, _ hosts: [HostPace], startedAt: Timestamp, now: Timestamp,
-        process: Int32, line: String, rates: RateEstimator
+        _ progress: RunProgress, _ hosts: [HostPace], at now: Timestamp, process: Int32,
+        line: String, rates: RateEstimator
     ) {
         let counters = progress.counters
         var object = JSONObject()
         object.add("type", "status")
         object.add("schema_version", 1)
         object.add("pid", Int(process))
-        object.add("started_at", startedAt)
+        object.add("started_at", now.advanced(by: .zero - progress.elapsed))
         object.add("updated_at", now)
         object.add("elapsed_ms", progress.elapsed)
         object.add("entries_read", counters.entriesRead)

@@ -8,8 +8,7 @@ package import PrefetchModel
 /// All URLs of a registrable domain belong to one shard, so that the limits of a host hold for all
 /// shards together. Only a plan splits a domain, which then has a part of its limits in each shard.
 ///
-/// Remembers the places of hosts: a look-up in the public suffix list and a SHA-256 take a
-/// microsecond.
+/// Remembers the places of hosts: a look-up of the suffix and a SHA-256 take a microsecond.
 package final class ShardSelector {
     private let count: Int
     private let plan: ShardPlan?
@@ -127,8 +126,7 @@ enum ShardHash {
     }
 }
 
-/// Registrable domains by the public suffix list that is built into libpsl: `example.co.uk` for
-/// `img.example.co.uk`.
+/// Registrable domains by libpsl's own list: `example.co.uk` for `img.example.co.uk`.
 package enum RegistrableDomain {
     /// Loads the library for a flag, which is the subject of the error.
     package static func load(for flag: String = "") throws(UserError) {

@@ -207,8 +207,7 @@ extension ObjectStorage {
         let isLast: Bool
     }
 
-    /// The objects with names that begin with `start` and follow `last`, at most `limit`; the
-    /// service gives 1,000 at most.
+    /// The objects with names that begin with `start` and follow `last`, at most `limit` or 1,000.
     package func list(_ start: String, after last: String, limit: Int) throws -> Page {
         var request = Request(key: "")
         request.query = [

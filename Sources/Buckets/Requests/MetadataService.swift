@@ -18,8 +18,7 @@ struct MetadataService: Sendable {
     private let place: ServiceAddress
     private let client: ServiceClient
 
-    /// Takes the settings of a run, without its proxies and rate limit. For the other parameters
-    /// see ``ObjectStorage``.
+    /// Takes a run's settings without proxies and rate limit; for the rest see ``ObjectStorage``.
     init(
         _ transfers: TransferConfiguration, until deadline: ContinuousClock.Instant?,
         variable: (String) -> String?, file: (String) -> [UInt8]?,

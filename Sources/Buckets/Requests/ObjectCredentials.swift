@@ -26,8 +26,7 @@ package enum CredentialChoice: String, CaseIterable, Sendable {
     case none
 }
 
-/// The settings of Amazon's tools: variables of the environment, `~/.aws/config` and
-/// `~/.aws/credentials`.
+/// The settings of Amazon's tools: the environment, `~/.aws/config` and `~/.aws/credentials`.
 struct ObjectSettings {
     let address: String?
     let region: String

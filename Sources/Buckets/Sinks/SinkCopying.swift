@@ -44,11 +44,9 @@ final class SinkCopying: Sendable {
         progress = Monitor(CopyProgress(counts: counts))
     }
 
-    /// Copies all files in batches. A failure stops the storage, and is thrown after all threads
-    /// have ended.
+    /// Copies all files. A failure stops the storage, and is thrown after all threads have ended.
     ///
-    /// `present` returns the files of a batch that need no copy, and `copy` false for an unusable
-    /// one.
+    /// `present` returns the files that need no copy, and `copy` false for an unusable one.
     func run(
         in storage: ObjectStorage,
         present: @escaping @Sendable ([ContentFile]) throws -> Set<ContentDigest>,

@@ -71,8 +71,7 @@ package struct SinkIndex {
     /// No plan of a million packed domains is larger.
     private static let largestPlan = ByteCount.mebibytes(256)
 
-    /// A catalog of a shard's database, which reads from the bucket only the blocks that a look-up
-    /// needs.
+    /// A catalog of a shard's database, which gets only the blocks that a look-up needs.
     package func catalog(of done: SinkShard) throws -> RemoteCatalog {
         let (storage, name) = (storage, done.database)
         return try RemoteCatalog(

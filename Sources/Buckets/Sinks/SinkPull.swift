@@ -31,8 +31,7 @@ package struct SinkPull: Sendable {
         self.tell = tell
     }
 
-    /// Gets all complete shards. A pull that was stopped leaves whole files, which the next one
-    /// finds.
+    /// Gets all complete shards. A stopped pull leaves whole files, which the next one finds.
     package func download() throws -> Pulled {
         let shards = try storage.shards()
         guard !shards.isEmpty else {

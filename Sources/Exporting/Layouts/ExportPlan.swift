@@ -139,8 +139,7 @@ protocol LayoutMaking: Sendable {
     /// - Throws: ``NamingProblem`` for an image without a path in the layout.
     func path(of image: ExportedImage) throws(NamingProblem) -> String
 
-    /// All files for these images, each path once; `missing` are the numbers of entries without an
-    /// image.
+    /// All files for these images, each path once; `missing` are the entries without an image.
     func files(of rows: [ExportPlan.Row], missing: [Int]) -> [PlannedFile]
 }
 

@@ -11,8 +11,7 @@ struct PlannedFile: Sendable {
 
     enum ModificationTime: Hashable, Sendable {
         case fixed(Timestamp)
-        /// The time of the export. The program that reads it removes old files, so the time is
-        /// renewed after a day.
+        /// The time of the export, renewed after a day: its reader removes old files.
         case present
     }
 

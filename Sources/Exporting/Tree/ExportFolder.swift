@@ -10,8 +10,7 @@ struct ExportFolder: Sendable {
     /// Nil if no export has written it.
     let state: ExportState?
 
-    /// Opens a folder by its path; links to it are followed. The folder need not exist; its parents
-    /// are created.
+    /// Opens a folder by its path, links followed. It need not exist; its parents are created.
     init(_ path: String) throws(UserError) {
         let (parentPath, name) = try ExportFolder.place(of: path)
         parent = try Folder.openOrMake(parentPath)
@@ -38,8 +37,7 @@ struct ExportFolder: Sendable {
         return (folder, name)
     }
 
-    /// Completes the exchange of folders that a kill interrupted, where the file system cannot do
-    /// it in one step.
+    /// Completes an exchange of folders in several steps that a kill interrupted.
     private static func recover(_ name: String, in parent: Folder) throws(UserError) {
         let oldName = oldName(of: name)
         guard let old = try parent.folder(oldName) else { return }

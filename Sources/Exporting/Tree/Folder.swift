@@ -23,8 +23,7 @@ final class Folder: Sendable {
         return nil
     }
 
-    /// Opens a folder by its path, links followed, after creating it and its parents if they are
-    /// missing.
+    /// Opens a folder by its path, links followed. Creates it and its parents if they are missing.
     static func openOrMake(_ path: String) throws(UserError) -> Folder {
         if let folder = try open(path) { return folder }
         let slash = path.utf8.lastIndex(of: UInt8(ascii: "/"))

@@ -1,7 +1,6 @@
 /// Charts as inline SVG. They stretch to the width of the page, so their labels are HTML.
 ///
-/// Every chart has a text as its alternative, and each part a title that browsers show at the
-/// pointer.
+/// Every chart has a text as its alternative, and each part a title for the pointer.
 enum Chart {
     /// A class of the style sheet that fills a part.
     enum Fill: String {

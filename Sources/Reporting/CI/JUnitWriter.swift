@@ -59,9 +59,8 @@ package struct JUnitWriter: ~Copyable, Sendable {
     /// Appends a case. The first error is kept for ``finish(_:)``.
     mutating func write(_ result: EntryResult) {
         guard wantsResults(of: result.outcome) else { return }
-        let sample = FailureGroups.Example(result)
-        let message = [result.outcome == .failed ? nil : result.outcome.rawValue, sample.message]
-            .compactMap(\.self).joined(separator: ": ")
+        let outcome = result.outcome == .failed ? nil : result.outcome.rawValue
+        let message = [outcome, result.shownMessage].compactMap(\.self).joined(separator: ": ")
         let text = xmlText(message)
         let content: String?
         switch result.outcome {
@@ -75,7 +74,7 @@ package struct JUnitWriter: ~Copyable, Sendable {
             let reason = result.reason ?? .internal
             content =
                 "<failure type=\"\(reason.rawValue)\" message=\"\(text)\">"
-                + "\(xmlText(sample.entry)): \(text)</failure>"
+                + "\(xmlText(result.shownEntry)): \(text)</failure>"
         case .excluded, .cancelled:
             skipped += 1
             content = "<skipped message=\"\(text)\"/>"
@@ -180,8 +179,7 @@ package struct JUnitWriter: ~Copyable, Sendable {
 
 /// Escapes a text for an attribute or the content of an element in XML 1.0.
 ///
-/// ``printable(_:)`` makes control characters visible. XML also forbids U+FFFE and U+FFFF, which
-/// become U+FFFD.
+/// XML also forbids U+FFFE and U+FFFF, which become U+FFFD.
 package func xmlText(_ text: String) -> String {
     var result = ""
     for scalar in printable(text).unicodeScalars {

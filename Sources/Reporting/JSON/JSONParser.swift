@@ -9,8 +9,6 @@ final class JSONParser {
     deinit { cjson_free(reader) }
 
     /// Returns the members of an object, or the elements of an array, valid until the next call.
-    ///
-    /// - Throws: for anything else.
     func parse(
         _ text: UnsafeRawBufferPointer, _ kind: cjson_kind = CJSON_OBJECT
     ) throws(UserError) -> UnsafeBufferPointer<cjson_value> {

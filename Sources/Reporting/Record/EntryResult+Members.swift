@@ -2,8 +2,7 @@ package import PrefetchModel
 
 /// A line of the report, with the members of docs/report.md.
 ///
-/// ``WarmLineWriter`` writes most lines of warm entries; it knows the members that differ between
-/// them.
+/// ``WarmLineWriter`` writes most lines of warm entries; it knows the members that differ.
 extension EntryResult: JSONRecord {
     package struct ResultDraft {
         var result = EntryResult(manifest: "", line: 0, url: "", key: "", outcome: .failed)

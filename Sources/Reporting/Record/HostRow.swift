@@ -83,7 +83,7 @@ package struct FailureRow: Hashable, Sendable {
         reason = group.cause.reason
         httpStatus = group.cause.httpStatus
         count = group.count
-        sample = group.sample.entry
-        message = group.sample.message
+        sample = group.sample.shownEntry
+        message = group.sample.shownMessage
     }
 }

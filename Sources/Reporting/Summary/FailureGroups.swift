@@ -29,35 +29,14 @@ struct FailureGroups: Sendable {
     struct CauseGroup: Sendable {
         let cause: Cause
         var count: Int
-        /// The first entry by its position in the lists, so that a repeated run prints the same.
-        var sample: Example
+        /// The first entry by its position in the lists, so that a repeated run prints the same. It
+        /// becomes text on demand: in a list read from its end, every failure replaces the sample.
+        var sample: EntryResult
         var place: ListPosition
     }
 
-    struct ListPosition: Comparable, Sendable {
-        /// The manifest's number, in the order of the manifests' first failures.
-        let manifest: Int
-        let line: Int
-
-        static func < (left: ListPosition, right: ListPosition) -> Bool {
-            (left.manifest, left.line) < (right.manifest, right.line)
-        }
-    }
-
-    /// An entry, turned into text only on demand: in a list read from its end, every failure
-    /// replaces the sample.
-    struct Example: Sendable {
-        private let result: EntryResult
-
-        init(_ result: EntryResult) {
-            self.result = result
-        }
-
-        var byteCount: Int {
-            result.manifest.utf8.count + result.url.utf8.count + result.key.utf8.count
-                + (result.message?.utf8.count ?? 0)
-        }
-    }
+    /// The manifest's number, in the order of the manifests' first failures, and the line.
+    typealias ListPosition = (manifest: Int, line: Int)
 
     private var positions: [Cause: Int] = [:]
     private var manifests: [String: Int] = [:]
@@ -80,17 +59,16 @@ struct FailureGroups: Sendable {
             cause.httpStatus = nil
             if count(result, cause, place) { return }
         }
-        let sample = Example(result)
-        sampleBytes += sample.byteCount
+        sampleBytes += result.sampleBytes
         positions[cause] = groups.count
-        groups.append(CauseGroup(cause: cause, count: 1, sample: sample, place: place))
+        groups.append(CauseGroup(cause: cause, count: 1, sample: result, place: place))
     }
 
     private mutating func place(of result: EntryResult) -> ListPosition {
         let next = manifests.count
         let manifest = manifests[result.manifest] ?? next
         if manifest == next { manifests[result.manifest] = next }
-        return ListPosition(manifest: manifest, line: result.line)
+        return (manifest, result.line)
     }
 
     private mutating func count(_ result: EntryResult, _ cause: Cause, _ place: ListPosition)
@@ -99,9 +77,8 @@ struct FailureGroups: Sendable {
         guard let position = positions[cause] else { return false }
         groups[position].count += 1
         if place < groups[position].place {
-            let sample = Example(result)
-            sampleBytes += sample.byteCount - groups[position].sample.byteCount
-            groups[position].sample = sample
+            sampleBytes += result.sampleBytes - groups[position].sample.sampleBytes
+            groups[position].sample = result
             groups[position].place = place
         }
         return true
@@ -129,7 +106,8 @@ struct FailureGroups: Sendable {
         }
         others.sort { first, second in
             guard first.cause.isKnown == second.cause.isKnown else { return second.cause.isKnown }
-            return (-first.count, first.place) < (-second.count, second.place)
+            return first.count == second.count
+                ? first.place < second.place : first.count > second.count
         }
         return (explained.map { [$0] } ?? []) + others
     }
@@ -142,7 +120,7 @@ extension FailureGroups.Cause {
         isKnown = result.isKnown
         switch reason {
         case .invalidEntry, .unsupportedScheme:
-            place = .here(problem: FailureGroups.Example.message(of: result) ?? "")
+            place = .here(problem: result.ownMessage ?? "")
         case .disk, .internal:
             place = .here(problem: "")
             httpStatus = nil
@@ -152,8 +130,7 @@ extension FailureGroups.Cause {
         }
     }
 
-    /// Whether an outage explains the failure. Without host names, all failures with its reason
-    /// count.
+    /// Whether an outage explains the failure; without host names, by the reason alone.
     fileprivate func isPart(of outage: Outage) -> Bool {
         guard reason == outage.reason, Outage.canInclude(reason, httpStatus: httpStatus) else {
             return false
@@ -163,20 +140,20 @@ extension FailureGroups.Cause {
     }
 }
 
-extension FailureGroups.Example {
+extension EntryResult {
     /// `m.txt:12: URL`, printable and redacted.
-    var entry: String {
-        printable("\(result.manifest):\(result.line): \(result.shownURL)")
-    }
+    var shownEntry: String { printable("\(manifest):\(line): \(shownURL)") }
 
-    var message: String? {
-        FailureGroups.Example.message(of: result).map { printable(redacted($0)) }
-    }
+    var shownMessage: String? { ownMessage.map { printable(redacted($0)) } }
 
     /// The message without the position in front of it.
-    fileprivate static func message(of result: EntryResult) -> String? {
-        let place = "\(result.manifest):\(result.line): "
-        return result.message.map { $0.hasPrefix(place) ? String($0.dropFirst(place.count)) : $0 }
+    fileprivate var ownMessage: String? {
+        let place = "\(manifest):\(line): "
+        return message.map { $0.hasPrefix(place) ? String($0.dropFirst(place.count)) : $0 }
+    }
+
+    fileprivate var sampleBytes: Int {
+        manifest.utf8.count + url.utf8.count + key.utf8.count + (message?.utf8.count ?? 0)
     }
 }
 
@@ -196,15 +173,15 @@ extension FailureGroups.CauseGroup {
     /// `m.txt:7: URL: dns: Could not resolve host` for one entry, and for more
     /// `9 at https://example.org: http-status, first m.txt:1: URL: HTTP 404`.
     var line: String {
-        let message = sample.message.map { ": \($0)" } ?? ""
+        let message = sample.shownMessage.map { ": \($0)" } ?? ""
         let reason = cause.reason.rawValue + (cause.isKnown ? " (known)" : "")
-        guard count > 1 else { return "\(sample.entry): \(reason)\(message)" }
+        guard count > 1 else { return "\(sample.shownEntry): \(reason)\(message)" }
         let place =
             switch cause.place {
             case .host(let host): " at \(printable(RedactedURL(host).description))"
             case .elsewhere: " at other hosts"
             case .here: " entries"
             }
-        return "\(count)\(place): \(reason), first \(sample.entry)\(message)"
+        return "\(count)\(place): \(reason), first \(sample.shownEntry)\(message)"
     }
 }

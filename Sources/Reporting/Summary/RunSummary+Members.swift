@@ -1,7 +1,6 @@
 package import PrefetchModel
 
-/// The last line of a report, and the output of `--summary json`, with the members of
-/// docs/report.md.
+/// The last line of a report, and the output of `--summary json`: see docs/report.md.
 extension RunSummary: JSONRecord {
     /// A summary as it is read, with the hosts as it describes them.
     package struct SummaryDraft: Sendable {

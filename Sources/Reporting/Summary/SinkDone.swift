@@ -1,7 +1,6 @@
 package import PrefetchModel
 
-/// The file `_DONE.json` of a shard in a bucket: the summary of its run, with the member
-/// `database`.
+/// The `_DONE.json` of a shard in a bucket: the summary of its run, with the member `database`.
 package struct SinkDone: Sendable {
     package var summary: RunSummary
     package var database: Database

@@ -8,7 +8,7 @@ extension SummaryText {
     /// Hints about hosts with failures or refusals, unless a line above or an outage explains them.
     func hostHints(_ summary: RunSummary, _ listed: [FailureGroups.CauseGroup]) -> [String] {
         guard !isQuiet, summary.outage == nil, summary.fatalMessage == nil else { return [] }
-        let messages = listed.compactMap(\.sample.message)
+        let messages = listed.compactMap(\.sample.shownMessage)
         return summary.hosts.compactMap { pace in
             HostHint(pace).map { (printable(pace.host), $0) }
         }
@@ -59,8 +59,7 @@ extension SummaryText {
     }
 }
 
-/// The one hint about a host: the cause of most failures, else refusals, else the limit of its
-/// pace.
+/// The hint about a host: the cause of most failures, else refusals, else its pace's limit.
 struct HostHint {
     /// The hint without its host: `28 of 30 failures are HTTP 403: access is denied; see …`.
     let text: String

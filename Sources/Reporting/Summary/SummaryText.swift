@@ -63,10 +63,9 @@ package struct SummaryText: Sendable {
 
     private static func note(_ result: EntryResult, in lines: inout [String]) {
         guard lines.count < SummaryText.listedFailures else { return }
-        let sample = FailureGroups.Example(result)
         lines.append(
-            "\(sample.entry): \(result.outcome.rawValue)"
-                + (sample.message.map { ": \($0)" } ?? ""))
+            "\(result.shownEntry): \(result.outcome.rawValue)"
+                + (result.shownMessage.map { ": \($0)" } ?? ""))
     }
 
     private static func text(of limit: RunLimit) -> String {

@@ -100,8 +100,7 @@ struct AddressChecks {
 }
 
 extension AddressRule {
-    /// The reason to refuse an address of this class, as in `10.0.0.1 is a private address,
-    /// REASON`; nil to allow it.
+    /// Why to refuse an address, as in `10.0.0.1 is a private address, REASON`; nil to allow it.
     package func refusal(of address: AddressClass) -> String? {
         switch (self, address) {
         // TCP must not open a connection to either (RFC 9293 §3.9.2.3).
@@ -123,8 +122,7 @@ extension TransferConfiguration {
             ? .publicOnly : .listed(allowsLinkLocal: requests.allowsLinkLocal)
     }
 
-    /// The rule for the target of a redirect from an address; nil (behind a proxy) counts as
-    /// public.
+    /// The rule for a redirect's target; a nil address (behind a proxy) counts as public.
     package func addressRule(afterRedirectFrom address: AddressClass?) -> AddressRule {
         switch address {
         case nil, .global?: .redirectedFromPublic

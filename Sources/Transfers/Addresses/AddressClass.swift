@@ -22,8 +22,7 @@ package enum AddressClass: Int, CaseIterable, Sendable {
     case loopback
     /// 0.0.0.0/8 and `::`. Linux connects to loopback there.
     case unspecified
-    /// This link (RFC 3927, RFC 4291 §2.5.6), including cloud metadata services, and their
-    /// addresses outside of it.
+    /// This link (RFC 3927, RFC 4291 §2.5.6), and cloud metadata services, also elsewhere.
     case linkLocal
     case multicast
     case broadcast
@@ -111,8 +110,7 @@ extension AddressClass {
         IPv4Range(240, 0, 0, 0, bits: 4, .reserved),
     ]
 
-    /// Instance metadata at unique local addresses: Amazon EC2, Google Compute Engine, Oracle
-    /// Cloud, Scaleway.
+    /// Instance metadata at unique local addresses: Amazon, Google, Oracle, Scaleway.
     private static let ipv6Metadata: [[UInt8]] = [
         [0xFD, 0, 0x0E, 0xC2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x02, 0x54],
         [0xFD, 0x20, 0, 0xCE, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x02, 0x54],
@@ -130,8 +128,7 @@ extension AddressClass {
         case (0xFE, 0x80...0xBF): return .linkLocal
         case (0xFE, 0xC0...0xFF), (0xFC...0xFD, _): return .private
         case (0x20, 0x01):
-            // 2001:2::/48 is for benchmarks (RFC 5180), 2001:10::/27 holds identifiers that are not
-            // routed (RFC 4843, RFC 7343).
+            // 2001:2::/48: benchmarks (RFC 5180); 2001:10::/27: identifiers (RFC 4843, RFC 7343).
             let isBenchmark = bytes[2..<6].elementsEqual([0, 2, 0, 0])
             let isIdentifier = bytes[2] == 0 && (0x10...0x2F).contains(bytes[3])
             return isBenchmark || isIdentifier ? .reserved : .global
@@ -148,8 +145,7 @@ extension AddressClass {
         }
         let last = address(12, 13, 14, 15)
         var found: [UInt32] = []
-        // Compatible, mapped (RFC 4291 §2.5.5) and translated (RFC 7915) addresses, except `::`
-        // and `::1`.
+        // Compatible, mapped (RFC 4291 §2.5.5), translated (RFC 7915); not `::` and `::1`.
         if bytes.prefix(8).allSatisfy({ $0 == 0 }) {
             switch (address(8, 9, 10, 11), last) {
             case (0, 0), (0, 1): break
@@ -186,8 +182,7 @@ extension AddressClass {
 }
 
 extension AddressClass {
-    /// The class of a URL's numeric address, or of `localhost` (RFC 6761 §6.3); nil for other
-    /// names.
+    /// The class of a URL's address, or of `localhost` (RFC 6761 §6.3); nil for other names.
     init?(hostOf url: RequestURL) {
         var host = String(url.host)
         if host.hasSuffix(".") {

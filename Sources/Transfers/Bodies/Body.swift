@@ -1,5 +1,6 @@
 import Glibc
 package import PrefetchModel
+import Threading
 
 /// The bytes of a response's body, in memory that is freed with the last reference.
 ///
@@ -11,8 +12,7 @@ package final class Body: @unchecked Sendable {
     private var capacity = 0
     /// Bytes, including the gap.
     package private(set) var count = 0
-    /// Bytes at the front that an earlier response brought; there is room for them. The body can
-    /// be read when this is zero.
+    /// Bytes at the front that an earlier response brought. The body can be read when it is zero.
     package private(set) var gap = 0
     package var extent: BodyExtent { BodyExtent(count: count, gap: gap) }
     /// Bytes reserved in the budget; released when the body is freed.
@@ -48,8 +48,7 @@ package final class Body: @unchecked Sendable {
         return .granted
     }
 
-    /// Counts the bytes of an image that a filter made of the body, even beyond the budget. They
-    /// are released with the body.
+    /// Counts an image that a filter made, even beyond the budget, until the body is released.
     package func reserve(derivedBytes: Int) {
         budget.overdraw(derivedBytes)
         reserved += derivedBytes
@@ -71,8 +70,7 @@ package final class Body: @unchecked Sendable {
         gap = count
     }
 
-    /// Lets `work` write exactly the gap, and returns whether it filled it. False and errors leave
-    /// it.
+    /// Lets `work` write the gap, and returns whether it filled it. Else the gap stays.
     package func fillGap<Failure: Error>(
         _ work: (UnsafeMutableRawBufferPointer) throws(Failure) -> Bool
     ) throws(Failure) -> Bool {
@@ -108,4 +106,61 @@ package final class Body: @unchecked Sendable {
         precondition(gap == 0, "a body with a gap is not read")
         return try work(UnsafeRawBufferPointer(start: storage, count: count))
     }
+}
+
+/// Counts the bytes of bodies in memory, from their first byte until a codec worker releases them.
+///
+/// It only counts. A transfer without a share pauses, and ``TransferLoop`` makes sure that one of
+/// them can always continue. Any thread may call it.
+final class BodyBudget: Sendable {
+    private struct Reserved {
+        var used = 0
+        var isAwaited = false
+    }
+
+    private let capacity: Int
+    private let state = Monitor(Reserved())
+    /// Called on the releasing thread when a waiting transfer may try again.
+    private let released: @Sendable () -> Void
+
+    init(capacity: Int, released: @escaping @Sendable () -> Void) {
+        self.capacity = capacity
+        self.released = released
+    }
+
+    /// Reserves `count` bytes if they all fit. If not, the next release calls back.
+    func reserve(_ count: Int) -> Bool {
+        state.withLock { state in
+            guard state.used + count <= capacity else {
+                state.isAwaited = true
+                return false
+            }
+            state.used += count
+            return true
+        }
+    }
+
+    /// Reserves `count` bytes, beyond the capacity if need be.
+    func overdraw(_ count: Int) {
+        state.withLock { $0.used += count }
+    }
+
+    func release(_ count: Int) {
+        let isAwaited = state.withLock { state in
+            state.used -= count
+            defer { state.isAwaited = false }
+            return state.isAwaited
+        }
+        if isAwaited { released() }
+    }
+
+    /// The free bytes. The next release calls back, for transfers that need more.
+    func awaitedRoom() -> Int {
+        state.withLock { state in
+            state.isAwaited = true
+            return max(0, capacity - state.used)
+        }
+    }
+
+    var used: Int { state.withLock { $0.used } }
 }

@@ -3,9 +3,8 @@ import PrefetchModel
 /// Has a body judged while it arrives: as soon as that may save bytes, and again each time it has
 /// doubled. All judgements together cost no more than two of the whole body.
 ///
-/// A body is not judged while less than ``TransferProgress/drainedBytes`` remain. With unknown
-/// length, it is not judged before it has that many bytes: reading them is cheaper than a new
-/// connection.
+/// A body is not judged while less than ``TransferProgress/drainedBytes`` remain; with unknown
+/// length, not before it has as many: reading them is cheaper than a new connection.
 struct BodyInspection {
     /// Nil when no further judgement is needed.
     private var judge: BodyJudge?

@@ -8,8 +8,7 @@
 /// libcurl's own way to wait (CURLOPT_PIPEWAIT) wakes one transfer per event in 7.88, the first of
 /// any host, and opens a connection for each transfer beyond the limit or after a GOAWAY.
 ///
-/// Used on the loop's thread. libcurl may close sockets later, on the thread that frees the multi
-/// handle, which owns this.
+/// Used on the loop's thread. The thread that frees the multi handle may close sockets later.
 final class OriginConnections {
     private enum Sharing {
         /// No request was sent yet.

@@ -203,9 +203,8 @@ final class SharedCookies {
 
 /// libcurl's data that the handles of all transfers share: TLS sessions, and cookies with a jar.
 ///
-/// Without it each handle has its own TLS sessions, and a new connection resumes one only by
-/// chance. libcurl keeps eight, of the hosts that used one last. Only the loop's thread uses
-/// it: libcurl needs no locks.
+/// Without it a new connection resumes a session only by chance. libcurl keeps eight, of the
+/// hosts that used one last. Only the loop's thread uses it: libcurl needs no locks.
 final class SharedData {
     /// For CURLOPT_SHARE. Each handle's owner keeps a reference, since no handle may outlive it.
     let pointer: UnsafeMutableRawPointer

@@ -5,8 +5,7 @@ struct TransferAttempt {
     let request: TransferRequest
     /// The origin of a request over TLS; nil for others.
     let origin: String?
-    /// The position of its host's settings in ``TransferConfiguration/hosts``; nil for the
-    /// common ones.
+    /// The position of its settings in ``TransferConfiguration/hosts``; nil for the common ones.
     let hostSettings: Int?
     /// The authorities that the origin's certificate is verified with.
     var authorities = TrustedAuthorities.ofFile
@@ -30,4 +29,17 @@ struct TransferAttempt {
         attempt.authorities = authorities
         return attempt
     }
+}
+
+/// A transfer's use of the connections of its origin.
+struct ConnectionUse {
+    let origin: String
+    /// Whether it has opened a socket, on which its request was not sent yet.
+    var isConnecting = false
+    var isRefused = false
+    /// Whether its request was sent, or is about to be.
+    var isSent = false
+    var isAnswered = false
+    /// Whether the response came over HTTP/2.
+    var isShared = false
 }

@@ -20,8 +20,7 @@ final class ActiveTransfer {
     /// Nil for a plain connection, which is never shared.
     private(set) var use: ConnectionUse?
 
-    /// Unicode scalars shown of a `Location` that cannot be followed: a character may have any
-    /// number.
+    /// Unicode scalars shown of a `Location`: a character may have any number.
     private static let shownLocationScalars = 200
     /// The number of times that one request is sent again without a failure.
     private static let maximumResends = 3
@@ -100,8 +99,7 @@ final class ActiveTransfer {
         resume()
     }
 
-    /// Resumes a transfer that has left the queue for memory. ``receive(_:)`` may run before this
-    /// returns, and pause it again.
+    /// Resumes a transfer. ``receive(_:)`` may run before this returns, and pause it again.
     func resume() {
         progress.clock.resume(at: .now)
         let code = handle.resume()

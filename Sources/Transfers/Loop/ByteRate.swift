@@ -81,8 +81,7 @@ final class ByteRate {
         return removeNext(from: &paused)
     }
 
-    /// Removes and returns the transfer to start in addition to `running` ones; nil if it is too
-    /// early, or none is held.
+    /// Removes and returns the transfer to start beside `running` ones; nil if none may start.
     func nextHeld(beside running: Int, at now: ContinuousClock.Instant) -> TransferAttempt? {
         adjust(at: now)
         guard !held.isEmpty, running < mostRunning else { return nil }

@@ -4,8 +4,7 @@ import PrefetchModel
 
 /// A libcurl easy handle with typed access to options and response information.
 ///
-/// The run's options are set once, the request's before each request. Used only by the transfer
-/// loop's thread.
+/// The run's options are set once, the request's before each. Used by the loop's thread only.
 final class EasyHandle {
     let pointer: UnsafeMutableRawPointer
     private let configuration: TransferConfiguration

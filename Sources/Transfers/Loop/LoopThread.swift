@@ -10,8 +10,7 @@ final class LoopThread {
     private var connections: OriginConnections { environment.connections }
     private var active: [UnsafeMutableRawPointer: ActiveTransfer] = [:]
     private var idle: [ActiveTransfer] = []
-    /// Completions to deliver together: many transfers end in one turn, and each delivery may wake
-    /// its receiver.
+    /// Completions to deliver together: each delivery may wake its receiver.
     private var ended: [TransferCompletion] = []
     private let checkInterval: Duration
     private var nextCheck: ContinuousClock.Instant
@@ -30,8 +29,7 @@ final class LoopThread {
     private static let fewConnections = 1024
     /// The handles that are kept for the challenges of other origins.
     private static let mostIdleWithChallenges = 64
-    /// The longest wait while nothing is on the wire. A wake-up may get lost; waking each second
-    /// costs nothing.
+    /// The longest wait while nothing is on the wire: a wake-up may get lost.
     private static let longestWait: Duration = .seconds(1)
     /// The longest wait while wake-ups fail: the inbox is polled then.
     private static let deafWait: Duration = .milliseconds(20)
@@ -49,8 +47,7 @@ final class LoopThread {
         nextCheck = ContinuousClock.now + checkInterval
     }
 
-    /// Runs turns until the inbox says stop. All transfers have been delivered when this returns or
-    /// throws.
+    /// Runs turns until the inbox says stop. All transfers are delivered when this ends.
     func run(deliver: ([TransferCompletion]) -> Void) throws(UserError) {
         defer {
             cancelActive()

@@ -19,8 +19,7 @@ extension TransferFailure {
     /// failures of this machine or program.
     static func reason(curlCode: CURLcode, in phase: TransferPhase) -> FailureReason {
         switch curlCode {
-        // Before a request: this libcurl lacks TLS. After it: no HTTP, or a version or status that
-        // libcurl does not know.
+        // Before a request: this libcurl lacks TLS. After it: no HTTP, or an unknown version.
         case CURLE_UNSUPPORTED_PROTOCOL:
             phase == .answering ? .interrupted : .unsupportedScheme
         // Our parser and libcurl's request disagree, which never counts against the URL.
@@ -61,8 +60,7 @@ extension TransferFailure {
         // decoder found data after the end of the compressed body.
         case CURLE_WRITE_ERROR:
             .interrupted
-        // Also libcurl's code for a header line that is too long; newer versions have another
-        // code.
+        // Also libcurl's code for a header line that is too long, but for newer versions.
         case CURLE_OUT_OF_MEMORY:
             phase == .answering ? .interrupted : .internal
         case TransferFailure.tooLarge:

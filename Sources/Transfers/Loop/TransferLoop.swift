@@ -5,8 +5,7 @@ import URLParsing
 /// Turns requests into completions with libcurl's multi interface.
 ///
 /// The thread that calls ``run(deliver:)`` owns the multi handle and every easy handle. Other
-/// threads put requests into an inbox and wake the loop. The multi handle keeps connections and
-/// DNS answers for reuse.
+/// threads put requests into an inbox and wake the loop.
 package final class TransferLoop: Sendable {
     private let multi: MultiHandle
     private let configuration: TransferConfiguration

@@ -55,8 +55,7 @@ struct TransferProgress {
     private var sections = HeaderSections()
     var clock: TransferClock
     private var handling: Handling?
-    /// The result of ``framingProblem(of:)`` after its first call: libcurl compares all field names
-    /// at each look-up.
+    /// The first result of ``framingProblem(of:)``: each look-up compares all field names.
     private var knownFraming: String??
     private var inspection = BodyInspection(by: nil, totalBytes: nil)
     private(set) var refusal: TransferRefusal?
@@ -124,8 +123,7 @@ struct TransferProgress {
             handling = bodyHandling(head)
             self.handling = handling
             if refusal != nil { return .refused }
-            // Now and not at the end: libcurl waits for the connection's end after a length that it
-            // cannot read.
+            // Not at the end: after an unreadable length, libcurl waits for the connection's.
             if handling.isWanted, let problem = framingProblem(of: head) {
                 return refuse(.interrupted, problem)
             }

@@ -33,8 +33,7 @@ final class Watchdog: Sendable {
         self.interval = interval
     }
 
-    /// Runs `body` with a thread that watches. Without a thread, because the system refuses one,
-    /// nothing is watched.
+    /// Runs `body` with a thread that watches, if the system gives one.
     func run<Failure: Error>(_ body: () throws(Failure) -> Void) throws(Failure) {
         let thread = try? OwnedThread(name: "watchdog") { self.check() }
         defer {

@@ -28,8 +28,7 @@ extension TransferConfiguration {
             }
     }
 
-    /// `NAME:PASSWORD` of a proxy as the user wrote it. A password may contain a slash that should
-    /// have been escaped.
+    /// `NAME:PASSWORD` of a proxy. A password may contain a slash that should have been escaped.
     private static func credentials(inProxy text: String) -> Substring? {
         let start = text.firstRange(of: "://")?.upperBound ?? text.startIndex
         let authority = text[start...].prefix { $0 != "/" }

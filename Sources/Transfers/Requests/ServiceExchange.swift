@@ -4,8 +4,7 @@ package import PrefetchModel
 /// The part of a request to a service, such as a bucket's, that images and lists do not have: a
 /// method, a body to send, a place for the response's body and a signature.
 ///
-/// A response of any status is a result, and its body is stored. The request sends its own fields
-/// only.
+/// A response of any status is a result with a stored body. Only the given fields are sent.
 package struct ServiceExchange: Sendable {
     package enum Method: Sendable {
         case get, put, post, delete

@@ -9,8 +9,7 @@ package struct TransferConfiguration: Sendable {
     package var rateLimit: RateLimit?
     /// The responses with images as bodies.
     package var responses = ResponseRules()
-    /// The configurations of hosts with settings of their own; their own limits of the whole loop
-    /// do not count.
+    /// The configurations of hosts; their limits of the whole loop do not count.
     package var hosts = HostTable<TransferConfiguration>()
     /// Connections kept open for reuse. libcurl's default is four per running transfer, which
     /// closes good connections whenever few run.

@@ -2,8 +2,7 @@ package import PrefetchModel
 
 /// One GET or HEAD, or a request to a service: one attempt on the wire.
 package struct TransferRequest: Sendable {
-    /// Chosen by the caller, and repeated in ``TransferCompletion``. ``BlockingTransfers`` replaces
-    /// it.
+    /// Repeated in ``TransferCompletion``. ``BlockingTransfers`` replaces the caller's choice.
     package internal(set) var id: Int
     /// Its credentials become `Authorization`, unless ``isForeign``.
     package let url: RequestURL
@@ -14,9 +13,8 @@ package struct TransferRequest: Sendable {
     package let userFields: [HeaderField]
     /// Whether a redirect led from the listed origin (scheme, host and port) to another one.
     ///
-    /// Then nothing meant for the listed one is sent: no field of the user, none of the user's
-    /// credentials and none from the URL. The netrc file and the cookie jar still apply: their
-    /// entries name the other host.
+    /// Then no field of the user is sent, and no credentials of the user or the URL. The netrc file
+    /// and the cookie jar still apply: their entries name the other host.
     package let isForeign: Bool
     /// The addresses it may be sent to; nil for the configuration's rule for listed URLs.
     package let addressRule: AddressRule?
@@ -87,8 +85,7 @@ package struct BodyJudge: Sendable {
         case refused(Failure)
     }
 
-    /// Called on the loop's thread with the decoded bytes so far, and the count of all bytes of the
-    /// body, if known.
+    /// Called on the loop's thread with the decoded bytes so far and the body's length, if known.
     package let judge: @Sendable (UnsafeRawBufferPointer, Int?) -> BodyVerdict
 
     package init(_ judge: @escaping @Sendable (UnsafeRawBufferPointer, Int?) -> BodyVerdict) {
