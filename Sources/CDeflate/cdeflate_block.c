@@ -76,8 +76,8 @@ static void make_lengths(weight *weights, int count) {
     }
 }
 
-/// Makes the code of an alphabet of at most `CDEFLATE_LITERALS` symbols, two or more of which occur.
-/// Codes have at most `longest` bits, enough for all symbols. The others get length 0.
+/// Makes the code of an alphabet of at most `CDEFLATE_LITERALS` symbols; two or more occur, the
+/// others get length 0. Codes have at most `longest` bits, enough for all symbols.
 static void make_codes(
     const uint32_t *counts, int symbols, unsigned longest, huffman_code *codes) {
     weight weights[CDEFLATE_LITERALS];

@@ -163,33 +163,52 @@ static uint32_t threshold(uint32_t sample, uint32_t most) {
     return (uint32_t)(light_of(between, srgb_curve) * (1 << LIGHT_BITS) + 0.5);
 }
 
-/// Fills in the sRGB samples, 0 to `most`, for each step of light.
-static void fill_encoding(uint16_t *dark, uint16_t *rest, uint32_t most) {
-    uint32_t sample = 0, next = threshold(1, most);
-    for (uint32_t light = 0; light < DARK; light++) {
-        while (sample < most && light >= next) {
-            sample++;
-            if (sample < most) next = threshold(sample + 1, most);
-        }
-        dark[light] = (uint16_t)sample;
-    }
-    for (uint32_t place = DARK >> REST_SHIFT; place < REST; place++) {
-        // The middle of the steps that the entry represents.
-        uint32_t light = (place << REST_SHIFT) + (1 << REST_SHIFT) / 2;
-        while (sample < most && light >= next) {
-            sample++;
-            if (sample < most) next = threshold(sample + 1, most);
-        }
-        rest[place] = (uint16_t)sample;
-    }
-}
-
 typedef struct {
     int32_t factors[3][3];
     uint32_t *light;
     uint16_t *dark;
     uint16_t *rest;
 } conversion;
+
+/// A walk over ascending light: the sRGB sample of the last step, and the light of the next sample.
+typedef struct {
+    uint32_t sample, most, next;
+} sample_walk;
+
+static uint16_t sample_of(sample_walk *walk, uint32_t light) {
+    while (walk->sample < walk->most && light >= walk->next) {
+        walk->sample++;
+        if (walk->sample < walk->most) walk->next = threshold(walk->sample + 1, walk->most);
+    }
+    return (uint16_t)walk->sample;
+}
+
+/// Fills in the light of each sample by the curve, and the sRGB sample for each step of light.
+/// Returns false without memory. `free_tables` must follow.
+static bool make_tables(conversion *by, int bit_depth, cpixels_curve curve) {
+    uint32_t most = (1u << bit_depth) - 1;
+    by->light = malloc(((size_t)most + 1) * sizeof *by->light);
+    by->dark = malloc(DARK * sizeof *by->dark);
+    by->rest = malloc(REST * sizeof *by->rest);
+    if (by->light == NULL || by->dark == NULL || by->rest == NULL) return false;
+    for (uint32_t sample = 0; sample <= most; sample++) {
+        by->light[sample] =
+            (uint32_t)(light_of((double)sample / most, curve) * (1 << LIGHT_BITS) + 0.5);
+    }
+    sample_walk walk = {0, most, threshold(1, most)};
+    for (uint32_t light = 0; light < DARK; light++) by->dark[light] = sample_of(&walk, light);
+    for (uint32_t place = DARK >> REST_SHIFT; place < REST; place++) {
+        // The middle of the steps that the entry represents.
+        by->rest[place] = sample_of(&walk, (place << REST_SHIFT) + (1 << REST_SHIFT) / 2);
+    }
+    return true;
+}
+
+static void free_tables(conversion *by) {
+    free(by->light);
+    free(by->dark);
+    free(by->rest);
+}
 
 static inline __attribute__((always_inline)) unsigned encoded(const conversion *by, uint64_t light) {
     if (light < DARK) return by->dark[light];
@@ -234,27 +253,14 @@ static inline __attribute__((always_inline)) void convert_row(
 cpixels_status cpixels_convert_to_srgb(
     const cpixels_picture *picture, int bit_depth, const cpixels_primaries *primaries,
     cpixels_curve curve, cinterruption *interruption) {
-    uint32_t most = (1u << bit_depth) - 1;
-    conversion by = {
-        .light = malloc(((size_t)most + 1) * sizeof *by.light),
-        .dark = malloc(DARK * sizeof *by.dark),
-        .rest = malloc(REST * sizeof *by.rest),
-    };
-    cpixels_status status = CPIXELS_OK;
-    if (by.light == NULL || by.dark == NULL || by.rest == NULL) {
-        status = CPIXELS_OUT_OF_MEMORY;
-        goto end;
-    }
+    conversion by;
+    cpixels_status status =
+        make_tables(&by, bit_depth, curve) ? CPIXELS_OK : CPIXELS_OUT_OF_MEMORY;
     make_factors(primaries, by.factors);
-    for (uint32_t sample = 0; sample <= most; sample++) {
-        by.light[sample] =
-            (uint32_t)(light_of((double)sample / most, curve) * (1 << LIGHT_BITS) + 0.5);
-    }
-    fill_encoding(by.dark, by.rest, most);
-    for (uint32_t y = 0; y < picture->height; y++) {
+    for (uint32_t y = 0; status == CPIXELS_OK && y < picture->height; y++) {
         if (cinterruption_after(interruption, (size_t)picture->width * (size_t)picture->channels)) {
             status = CPIXELS_INTERRUPTED;
-            goto end;
+            break;
         }
         uint8_t *row = picture->pixels + (size_t)y * picture->stride;
         if (bit_depth == 8) {
@@ -263,10 +269,7 @@ cpixels_status cpixels_convert_to_srgb(
             convert_row(row, picture->width, picture->channels, 16, &by);
         }
     }
-end:
-    free(by.light);
-    free(by.dark);
-    free(by.rest);
+    free_tables(&by);
     return status;
 }
 
@@ -274,35 +277,21 @@ end:
 static const int32_t luminance[3] = {222927, 749942, 75707};
 
 cpixels_status cpixels_make_grey(const cpixels_picture *picture, cinterruption *interruption) {
-    uint32_t light[256];
-    conversion by = {
-        .light = light,
-        .dark = malloc(DARK * sizeof *by.dark),
-        .rest = malloc(REST * sizeof *by.rest),
-    };
-    cpixels_status status = CPIXELS_OK;
-    if (by.dark == NULL || by.rest == NULL) {
-        status = CPIXELS_OUT_OF_MEMORY;
-        goto end;
-    }
+    conversion by;
+    cpixels_status status = make_tables(&by, 8, srgb_curve) ? CPIXELS_OK : CPIXELS_OUT_OF_MEMORY;
     memcpy(by.factors[0], luminance, sizeof luminance);
-    for (uint32_t sample = 0; sample < 256; sample++) {
-        light[sample] = (uint32_t)(light_of(sample / 255.0, srgb_curve) * (1 << LIGHT_BITS) + 0.5);
-    }
-    fill_encoding(by.dark, by.rest, 255);
-    for (uint32_t y = 0; y < picture->height; y++) {
+    for (uint32_t y = 0; status == CPIXELS_OK && y < picture->height; y++) {
         if (cinterruption_after(interruption, (size_t)picture->width * (size_t)picture->channels)) {
             status = CPIXELS_INTERRUPTED;
-            goto end;
+            break;
         }
         uint8_t *pixel = picture->pixels + (size_t)y * picture->stride;
+        const uint32_t *light = by.light;
         for (uint32_t x = 0; x < picture->width; x++, pixel += picture->channels) {
             memset(
                 pixel, (int)converted(&by, 0, light[pixel[0]], light[pixel[1]], light[pixel[2]]), 3);
         }
     }
-end:
-    free(by.dark);
-    free(by.rest);
+    free_tables(&by);
     return status;
 }

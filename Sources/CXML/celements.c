@@ -20,8 +20,6 @@ typedef struct {
     size_t count;
 } reading;
 
-static const char separator = '\n';
-
 static void refuse(reading *reading) {
     reading->is_refused = true;
     XML_StopParser(reading->parser, XML_FALSE);
@@ -31,9 +29,7 @@ static void start_element(void *data, const char *full_name, const char **attrib
     (void)attributes;
     reading *reading = data;
     if (reading->depth == CELEMENTS_DEPTH) return refuse(reading);
-    const char *end = strrchr(full_name, separator);
-    const char *name = end == NULL ? full_name : end + 1;
-    strncpy(reading->names[reading->depth], name, CELEMENTS_NAME - 1);
+    strncpy(reading->names[reading->depth], cxml_local_name(full_name), CELEMENTS_NAME - 1);
     reading->depth += 1;
     reading->count = 0;
     reading->is_leaf = true;
@@ -72,12 +68,9 @@ static void start_doctype(
 bool celements_read(
     const char *bytes, size_t count, celements_visitor visitor, void *context) {
     if (count > INT32_MAX) return false;
-    const char separators[2] = {separator, 0};
     reading reading = {.visitor = visitor, .context = context};
-    cxml_memory_left = MEMORY;
-    reading.parser = XML_ParserCreate_MM(NULL, &cxml_memory, separators);
+    reading.parser = cxml_make_parser(NULL, MEMORY, &reading);
     if (reading.parser == NULL) return false;
-    XML_SetUserData(reading.parser, &reading);
     XML_SetElementHandler(reading.parser, start_element, end_element);
     XML_SetCharacterDataHandler(reading.parser, take_text);
     XML_SetStartDoctypeDeclHandler(reading.parser, start_doctype);

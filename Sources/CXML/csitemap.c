@@ -47,17 +47,10 @@ struct csitemap {
     char message[96];
 };
 
-static const char separator = '\n';
-
 static void stop(csitemap *sitemap, csitemap_status status, const char *message) {
     sitemap->stop = status;
     snprintf(sitemap->message, sizeof sitemap->message, "%s", message);
     XML_StopParser(sitemap->parser, XML_FALSE);
-}
-
-static const char *local_name(const char *name) {
-    const char *end = strrchr(name, separator);
-    return end == NULL ? name : end + 1;
 }
 
 /// The meaning of an element with this name in another one.
@@ -140,7 +133,7 @@ static void visit(csitemap *sitemap, csitemap_kind kind, element loc) {
 static void start_element(void *data, const char *full_name, const char **attributes) {
     (void)attributes;
     csitemap *sitemap = data;
-    const char *name = local_name(full_name);
+    const char *name = cxml_local_name(full_name);
     size_t depth = sitemap->depth;
     element element = depth < KNOWN_DEPTH ? element_in(current(sitemap), depth, name) : OTHER;
     if (depth == 0 && element == OTHER) return stop(sitemap, CSITEMAP_OTHER, name);
@@ -200,9 +193,7 @@ csitemap *csitemap_make(
     size_t text_bytes, size_t memory, csitemap_visitor visitor, void *context) {
     csitemap *sitemap = calloc(1, sizeof *sitemap);
     if (sitemap == NULL) return NULL;
-    const char separators[2] = {separator, 0};
-    cxml_memory_left = memory;
-    sitemap->parser = XML_ParserCreate_MM(NULL, &cxml_memory, separators);
+    sitemap->parser = cxml_make_parser(NULL, memory, sitemap);
     sitemap->memory_left = cxml_memory_left;
     if (sitemap->parser == NULL) {
         free(sitemap);
@@ -211,7 +202,6 @@ csitemap *csitemap_make(
     sitemap->text_bytes = text_bytes;
     sitemap->visitor = visitor;
     sitemap->context = context;
-    XML_SetUserData(sitemap->parser, sitemap);
     XML_SetElementHandler(sitemap->parser, start_element, end_element);
     XML_SetCharacterDataHandler(sitemap->parser, take_text);
     XML_SetStartDoctypeDeclHandler(sitemap->parser, start_doctype);

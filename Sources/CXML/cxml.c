@@ -23,7 +23,6 @@ typedef struct {
     const char *encoding;
 } document;
 
-static const char separator = '\n';
 static const char svg_namespace[] = "http://www.w3.org/2000/svg";
 
 static void stop(document *document, cxml_end end, const char *message) {
@@ -38,7 +37,7 @@ static void look(document *document, uint64_t bytes) {
 
 /// Whether it is `svg` in the SVG namespace, or in none, as in old drawings.
 static bool is_svg(const char *name) {
-    const char *end = strchr(name, separator);
+    const char *end = strchr(name, CXML_SEPARATOR);
     if (end == NULL) return strcmp(name, "svg") == 0;
     size_t length = (size_t)(end - name);
     return length == sizeof svg_namespace - 1 && memcmp(name, svg_namespace, length) == 0
@@ -183,17 +182,13 @@ static cxml_verdict read_in(
         verdict.message = "larger than 2 GiB";
         return verdict;
     }
-    cxml_memory_left = memory;
-    const char separators[2] = {separator, 0};
-    XML_Parser parser = XML_ParserCreate_MM(encoding, &cxml_memory, separators);
+    document document = {
+        .interruption = interruption, .is_whole = is_whole, .stop = CXML_SVG, .message = ""};
+    XML_Parser parser = document.parser = cxml_make_parser(encoding, memory, &document);
     if (parser == NULL) {
         verdict.message = "no memory for XML";
         return verdict;
     }
-    document document = {
-        .parser = parser, .interruption = interruption, .is_whole = is_whole, .stop = CXML_SVG,
-        .message = ""};
-    XML_SetUserData(parser, &document);
     XML_SetElementHandler(parser, start_element, end_element);
     XML_SetDefaultHandler(parser, pass_over);
     XML_SetStartDoctypeDeclHandler(parser, start_doctype);

@@ -2,6 +2,7 @@
 
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 _Thread_local size_t cxml_memory_left;
 
@@ -44,7 +45,19 @@ static void *resize(void *block, size_t size) {
     return head + 1;
 }
 
-const XML_Memory_Handling_Suite cxml_memory = {take, resize, give};
+XML_Parser cxml_make_parser(const char *encoding, size_t memory, void *data) {
+    static const XML_Memory_Handling_Suite functions = {take, resize, give};
+    const char separators[2] = {CXML_SEPARATOR, 0};
+    cxml_memory_left = memory;
+    XML_Parser parser = XML_ParserCreate_MM(encoding, &functions, separators);
+    if (parser != NULL) XML_SetUserData(parser, data);
+    return parser;
+}
+
+const char *cxml_local_name(const char *name) {
+    const char *end = strrchr(name, CXML_SEPARATOR);
+    return end == NULL ? name : end + 1;
+}
 
 const char *cxml_words_for(enum XML_Error error) {
     switch (error) {

@@ -14,7 +14,16 @@
 /// so it is set before, and saved after each call of the parser.
 extern _Thread_local size_t cxml_memory_left;
 
-extern const XML_Memory_Handling_Suite cxml_memory;
+/// Creates a parser that may allocate that much. Elements' names have their namespace and
+/// `CXML_SEPARATOR` in front. NULL without memory.
+///
+/// - `encoding`: NULL for the declared one.
+XML_Parser cxml_make_parser(const char *encoding, size_t memory, void *data);
+
+enum { CXML_SEPARATOR = '\n' };
+
+/// A name without its namespace.
+const char *cxml_local_name(const char *name);
 
 /// The reason of an error, about the line at which the parser stops.
 const char *cxml_words_for(enum XML_Error error);
