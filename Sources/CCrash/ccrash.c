@@ -102,3 +102,20 @@ void ccrash_enter(const uint8_t *bytes) {
 }
 
 void ccrash_leave(void) { is_decoding = 0; }
+
+// MARK: - The end
+
+// Present only in builds with coverage or the leak sanitizer.
+extern int __llvm_profile_write_file(void) __attribute__((weak));
+extern void __lsan_do_leak_check(void) __attribute__((weak));
+
+void ccrash_save_coverage(void) {
+    if (__llvm_profile_write_file) __llvm_profile_write_file();
+}
+
+void ccrash_end(int status) {
+    ccrash_save_coverage();
+    // Exits with its own status if it finds a leak.
+    if (__lsan_do_leak_check) __lsan_do_leak_check();
+    _exit(status);
+}

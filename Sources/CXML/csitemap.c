@@ -79,10 +79,11 @@ static element current(const csitemap *sitemap) {
     return is_known ? sitemap->path[sitemap->depth - 1] : OTHER;
 }
 
-static void clear(csitemap *sitemap, element element) {
-    sitemap->texts[element].count = 0;
-    sitemap->texts[element].is_there = false;
-    sitemap->texts[element].is_cut = false;
+static void set_empty(csitemap *sitemap, element element, bool is_there) {
+    buffer *buffer = &sitemap->texts[element];
+    buffer->count = 0;
+    buffer->is_there = is_there;
+    buffer->is_cut = false;
 }
 
 static void take_text(void *data, const char *text, int length) {
@@ -140,26 +141,22 @@ static void start_element(void *data, const char *full_name, const char **attrib
     sitemap->depth += 1;
     if (depth < KNOWN_DEPTH) sitemap->path[depth] = element;
     switch (element) {
-    case URL: clear(sitemap, LOC); break;
-    case SITEMAP: clear(sitemap, SITEMAP_LOC); break;
+    case URL: set_empty(sitemap, LOC, false); break;
+    case SITEMAP: set_empty(sitemap, SITEMAP_LOC, false); break;
     case IMAGE:
-        clear(sitemap, IMAGE_LOC);
-        clear(sitemap, CAPTION);
-        clear(sitemap, TITLE);
+        set_empty(sitemap, IMAGE_LOC, false);
+        set_empty(sitemap, CAPTION, false);
+        set_empty(sitemap, TITLE, false);
         break;
     case IMAGE_LOC:
         // A second one in an image.
         if (sitemap->texts[IMAGE_LOC].is_there) visit(sitemap, CSITEMAP_IMAGE, IMAGE_LOC);
-        clear(sitemap, IMAGE_LOC);
-        sitemap->texts[IMAGE_LOC].is_there = true;
+        set_empty(sitemap, element, true);
         break;
     case LOC:
     case CAPTION:
     case TITLE:
-    case SITEMAP_LOC:
-        clear(sitemap, element);
-        sitemap->texts[element].is_there = true;
-        break;
+    case SITEMAP_LOC: set_empty(sitemap, element, true); break;
     default: break;
     }
 }

@@ -5,7 +5,7 @@
 
 #include "cjpeg_huffman.h"
 #include "cjpeg_preview.h"
-#include "cjpeg_processors.h"
+#include "cjpeg_tables.h"
 #include "cjpeg_transcode.h"
 #include "cjpeg_transform.h"
 
@@ -82,15 +82,11 @@ FOR_EACH_WIDTH static bool is_suspicious(const JCOEF *coefficients, size_t block
     return low < -1023 || high > 1023;
 }
 
-/// Rounds to nearest by adding and subtracting 1.5·2²³. That vectorises on every x86-64 and arm64,
-/// where a call of `lrintf` may not.
 FOR_EACH_WIDTH static void requantise_row(
     JCOEF *restrict coefficients, size_t blocks, const float *restrict ratio) {
-    const float magic = 12582912.0f;
     for (size_t block = 0; block < blocks; block++, coefficients += DCTSIZE2) {
         for (int position = 0; position < DCTSIZE2; position++) {
-            float scaled = (float)coefficients[position] * ratio[position];
-            coefficients[position] = (JCOEF)(int)((scaled + magic) - magic);
+            coefficients[position] = (JCOEF)cjpeg_requantised(coefficients[position], ratio[position]);
         }
     }
 }
