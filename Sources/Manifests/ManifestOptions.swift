@@ -35,25 +35,25 @@ package struct ShardFilter: Sendable {
 
 /// Options of reading a manifest.
 package struct ManifestOptions: Sendable {
-    package var format: ManifestFormat
+    package var format = ManifestFormat.auto
     /// The absolute `http` or `https` base URL of relative entries (RFC 3986 §5); without it a
     /// relative entry is a bad line.
     package var baseURL: String?
     /// The columns of tables and the members of JSON objects.
-    package var columns: ColumnRules
+    package var columns = ColumnRules()
     /// Whether sitemaps list the URLs of pages, too.
-    package var readsPages: Bool
+    package var readsPages = false
     /// Whether the sitemaps in an index are collected as ``ManifestReader/sitemaps``. If not, they
     /// are bad entries.
     package var followsIndexes = false
     /// Whether entries keep the columns that are no fields.
-    package var keepsColumns: Bool
+    package var keepsColumns = false
     /// Whether entries keep their URLs as the list spells them.
     package var keepsSpelling = false
     /// The entries that are wanted; the others are reported as excluded.
-    package var selection: EntrySelection
+    package var selection = EntrySelection()
     /// The parameters of URLs' queries that keys leave out.
-    package var ignoredQuery: IgnoredQuery
+    package var ignoredQuery = IgnoredQuery.none
     /// The run's variants, against which the fields `variants` and `encode` are checked. Nil
     /// outside a run: only the syntax is checked, and `variants` selects nothing.
     package var variants: VariantSet?
@@ -63,36 +63,15 @@ package struct ManifestOptions: Sendable {
     package var hostDefaults = HostTable<HostDefaults>()
     /// The most bytes of a source, after decompression.
     package var maximumBytes = Int.max
-    /// The longest accepted line, without line end; a longer line is a bad entry. Default 64 KiB;
-    /// at least 1.
-    package var maximumLineBytes: Int
-    /// The most entries in a batch. Default 4096; at least 1.
-    package var maximumBatchEntries: Int
-    /// The size of text and extras that ends a batch. Default 1 MiB; at least 1 and at most 1 GiB,
-    /// so ranges fit the 32 bits of a record even with one more entry.
-    package var maximumBatchBytes: Int
-    /// The most bytes to read or decompress in one call. Default 128 KiB; at least 1.
-    package var readBytes: Int
+    /// The longest accepted line, without line end; a longer line is a bad entry. At least 1.
+    package var maximumLineBytes = 64 << 10
+    /// The most entries in a batch; at least 1.
+    package var maximumBatchEntries = 4096
+    /// The size of text and extras that ends a batch. At least 1 and at most 1 GiB, so ranges fit
+    /// the 32 bits of a record even with one more entry.
+    package var maximumBatchBytes = 1 << 20
+    /// The most bytes to read or decompress in one call; at least 1.
+    package var readBytes = 128 << 10
 
-    package init(
-        format: ManifestFormat = .auto, baseURL: String? = nil,
-        columns: ColumnRules = ColumnRules(), readsPages: Bool = false, keepsColumns: Bool = false,
-        selection: EntrySelection = EntrySelection(), ignoredQuery: IgnoredQuery = .none,
-        variants: VariantSet? = nil, maximumLineBytes: Int = 64 << 10,
-        maximumBatchEntries: Int = 4096,
-        maximumBatchBytes: Int = 1 << 20, readBytes: Int = 128 << 10
-    ) {
-        self.format = format
-        self.baseURL = baseURL
-        self.columns = columns
-        self.readsPages = readsPages
-        self.keepsColumns = keepsColumns
-        self.selection = selection
-        self.ignoredQuery = ignoredQuery
-        self.variants = variants
-        self.maximumLineBytes = max(1, maximumLineBytes)
-        self.maximumBatchEntries = max(1, maximumBatchEntries)
-        self.maximumBatchBytes = min(max(1, maximumBatchBytes), 1 << 30)
-        self.readBytes = max(1, readBytes)
-    }
+    package init() {}
 }

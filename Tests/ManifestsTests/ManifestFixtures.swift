@@ -60,6 +60,28 @@ extension TemporaryFolder {
     }
 }
 
+extension ManifestOptions {
+    init(
+        format: ManifestFormat = .auto, baseURL: String? = nil,
+        columns: ColumnRules = ColumnRules(), readsPages: Bool = false, keepsColumns: Bool = false,
+        variants: VariantSet? = nil, maximumLineBytes: Int = 64 << 10,
+        maximumBatchEntries: Int = 4096, maximumBatchBytes: Int = 1 << 20,
+        readBytes: Int = 128 << 10
+    ) {
+        self.init()
+        self.format = format
+        self.baseURL = baseURL
+        self.columns = columns
+        self.readsPages = readsPages
+        self.keepsColumns = keepsColumns
+        self.variants = variants
+        self.maximumLineBytes = maximumLineBytes
+        self.maximumBatchEntries = maximumBatchEntries
+        self.maximumBatchBytes = maximumBatchBytes
+        self.readBytes = readBytes
+    }
+}
+
 extension EntryBatch {
     var entries: [ReadEntry] { records.map { ReadEntry($0, of: self) } }
 }

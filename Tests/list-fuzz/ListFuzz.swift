@@ -56,9 +56,12 @@ private enum ListInvariants {
     }
 
     static func check(_ path: String, _ format: ManifestFormat) {
-        var options = ManifestOptions(
-            format: format, baseURL: "http://base.example/", readsPages: true, keepsColumns: true,
-            maximumLineBytes: 512)
+        var options = ManifestOptions()
+        options.format = format
+        options.baseURL = "http://base.example/"
+        options.readsPages = true
+        options.keepsColumns = true
+        options.maximumLineBytes = 512
         let whole = entries(path, options)
         options.readBytes = 7
         options.maximumBatchEntries = 1

@@ -113,7 +113,7 @@ final class EntryAppender {
         do {
             try fields.check(in: options.variants)
             try LineProblem.check(url: url, unit)
-            fields.alternatives = try alternatives(fields.otherURLs)
+            fields.values.alternatives = try alternatives(fields.otherURLs)
             (urlRange, normalizedKey) = try parser.parse(lineURL: url) {
                 parser throws(URLParsingError) in
                 try parser.append(url.span, to: &batch.text)
@@ -134,7 +134,7 @@ final class EntryAppender {
         if isOfOtherShard(urlRange, key: keyRange) { return }
         if let objection = options.selection.objection(to: batch.text[urlRange]) {
             appendUnwanted(
-                url: urlRange, key: keyRange, objection, columns: fields.columns, line: line)
+                url: urlRange, key: keyRange, objection, columns: fields.values.columns, line: line)
             return
         }
         var extras = fields.extras

@@ -31,33 +31,24 @@ import PrefetchModel
 struct EntryFields {
     private(set) var priority: Priority?
     private(set) var key: [UInt8]?
-    /// The values of a table's or object's other columns, as ``EntryExtras/columns``.
-    var columns: [UInt8]?
-    private var timeToLive: Duration?
-    private var attributes: [EntryAttribute] = []
-    private var headers: [HeaderField] = []
+    /// The fields that the record itself doesn't hold, without those about variants. The formats
+    /// set the columns, and the appender the alternatives.
+    var values = EntryExtras()
     private var headerBytes = 0
     /// The values of `url`.
     private(set) var otherURLs: [[UInt8]] = []
-    /// Set by the appender, which parses ``otherURLs``.
-    var alternatives: [RequestURL] = []
-    private var sourceDigest: ContentDigest?
     private var variants = VariantFields()
 
     typealias Bytes = Slice<UnsafeBufferPointer<UInt8>>
 
     /// The fields that the record itself doesn't hold; nil without any.
     var extras: EntryExtras? {
-        guard
-            timeToLive != nil || !attributes.isEmpty || !headers.isEmpty || columns != nil
-                || !alternatives.isEmpty || sourceDigest != nil || !variants.changesNothing
-        else { return nil }
-        return EntryExtras(
-            timeToLive: timeToLive, attributes: attributes, headers: headers,
-            alternatives: alternatives, sourceDigest: sourceDigest,
-            encoding: variants.encoding, quality: variants.quality, resize: variants.resize,
-            animation: variants.animation, steps: variants.steps, crop: variants.crop,
-            variants: variants.selection, ownVariants: variants.own, columns: columns)
+        if variants.changesNothing { return values.withoutVariants }
+        var extras = values
+        extras.main = variants.main
+        extras.variants = variants.selection
+        extras.ownVariants = variants.own
+        return extras
     }
 
     private static let attributePrefix = "attr."
@@ -79,16 +70,20 @@ struct EntryFields {
             try EntryFields.checkKey(UnsafeBufferPointer(rebasing: value))
             key = Array(value)
         } else if name.elementsEqual("ttl".utf8) {
-            guard timeToLive == nil else { throw EntryFields.problem("duplicate field 'ttl'") }
-            timeToLive = try EntryFields.timeToLive(value)
+            guard values.timeToLive == nil else {
+                throw EntryFields.problem("duplicate field 'ttl'")
+            }
+            values.timeToLive = try EntryFields.timeToLive(value)
         } else if name.elementsEqual("header".utf8) {
             try addHeader(value)
         } else if name.elementsEqual("url".utf8) {
             try addURL(value)
         } else if name.elementsEqual("sha256".utf8) {
-            guard sourceDigest == nil else { throw EntryFields.problem("duplicate field 'sha256'") }
-            sourceDigest = ContentDigest(hexadecimal: String(decoding: value, as: UTF8.self))
-            guard sourceDigest != nil else {
+            guard values.sourceDigest == nil else {
+                throw EntryFields.problem("duplicate field 'sha256'")
+            }
+            values.sourceDigest = ContentDigest(hexadecimal: String(decoding: value, as: UTF8.self))
+            guard values.sourceDigest != nil else {
                 throw EntryFields.problem("sha256", takes: "64 hexadecimal digits", value)
             }
         } else if name.starts(with: EntryFields.attributePrefix.utf8) {
@@ -120,21 +115,21 @@ struct EntryFields {
         let attribute = try EntryFields.checked { () throws(UserError) in
             try EntryAttribute(name: name, value: Array(value))
         }
-        guard !attributes.contains(where: { $0.name.utf8.elementsEqual(name.utf8) }) else {
+        guard !values.attributes.contains(where: { $0.name.utf8.elementsEqual(name.utf8) }) else {
             let shown = EntryFields.shown(field).map { "field '\($0)'" }
             throw EntryFields.problem("duplicate \(shown ?? "attribute")")
         }
-        guard attributes.count < EntryExtras.maximumAttributes else {
+        guard values.attributes.count < EntryExtras.maximumAttributes else {
             throw EntryFields.problem("more than \(EntryExtras.maximumAttributes) attributes")
         }
-        attributes.append(attribute)
+        values.attributes.append(attribute)
     }
 
     private mutating func addHeader(_ value: Bytes) throws {
         guard let text = String(validating: value, as: UTF8.self) else {
             throw EntryFields.problem("a header is not UTF-8")
         }
-        guard headers.count < EntryExtras.maximumHeaders else {
+        guard values.headers.count < EntryExtras.maximumHeaders else {
             throw EntryFields.problem("more than \(EntryExtras.maximumHeaders) headers")
         }
         headerBytes += value.count
@@ -142,7 +137,7 @@ struct EntryFields {
             throw EntryFields.problem(
                 "more than \(EntryExtras.maximumHeaderBytes) bytes of headers")
         }
-        headers.append(
+        values.headers.append(
             try EntryFields.checked { () throws(UserError) in
                 try HeaderField(requestLine: text, form: "header=Name:value")
             })

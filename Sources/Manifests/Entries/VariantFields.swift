@@ -25,12 +25,7 @@ struct VariantFields {
         }
     }
 
-    private(set) var encoding: Recipe.Encoding?
-    private(set) var quality: Int?
-    private(set) var resize: ResizeGeometry?
-    private(set) var animation: Recipe.Animation?
-    private(set) var crop: CropGeometry?
-    private(set) var steps: [Transformation]?
+    private(set) var main = RecipeChanges()
     /// The line's own variants.
     private(set) var own: [RequestedVariant] = []
     /// The selected variants of the run; nil for all, and if they are unknown.
@@ -42,8 +37,7 @@ struct VariantFields {
     var isEmpty: Bool { given.isEmpty }
     /// Whether no field differs from the run's settings.
     var changesNothing: Bool {
-        encoding == nil && quality == nil && resize == nil && animation == nil && crop == nil
-            && steps == nil && own.isEmpty && selection == nil
+        isEmpty || main == RecipeChanges() && own.isEmpty && selection == nil
     }
 
     /// Adds a field.
@@ -63,21 +57,22 @@ struct VariantFields {
         }
         switch field {
         case .encode:
-            encoding = try valid(
+            main.encoding = try valid(
                 Recipe.Encoding(rawValue: text),
                 takes: Recipe.Encoding.allCases.map(\.rawValue).listed(with: "or"))
         case .quality:
-            quality = try valid(
+            main.quality = try valid(
                 Int(text).flatMap { (1...100).contains($0) ? $0 : nil }, takes: "1 to 100")
         case .resize:
-            resize = try valid(
+            main.resize = try valid(
                 ResizeGeometry(text: text), takes: Transformation.StepName.resize.form)
         case .animated:
-            animation = try valid(
+            main.animation = try valid(
                 Recipe.Animation(rawValue: text),
                 takes: Recipe.Animation.allCases.map(\.rawValue).listed(with: "or"))
         case .crop:
-            crop = try valid(CropGeometry(text: text), takes: Transformation.StepName.crop.form)
+            main.crop = try valid(
+                CropGeometry(text: text), takes: Transformation.StepName.crop.form)
         case .transform:
             let steps: [Transformation]
             do {
@@ -86,7 +81,7 @@ struct VariantFields {
                 throw VariantFields.problem(field, error, value)
             }
             try VariantFields.checkCount(of: steps, field)
-            self.steps = steps
+            main.steps = steps
         case .variant:
             try addOwn(text, value)
         case .variants:
@@ -197,16 +192,15 @@ struct VariantFields {
                     <= VariantSet.maximumCount
             else { throw EntryFields.problem("more than \(VariantSet.maximumCount) variants") }
         }
-        if var main = known?.main {
-            RecipeChanges(encoding: encoding, resize: resize, steps: steps, crop: crop)
-                .apply(to: &main)
-            guard main.encoding != .original || main.transformations.isEmpty else {
+        if var recipe = known?.main {
+            main.apply(to: &recipe)
+            guard recipe.encoding != .original || recipe.transformations.isEmpty else {
                 throw EntryFields.problem(
                     "encode=original stores the downloaded bytes, so it cannot be combined with a size or other steps"
                 )
             }
         }
-        if encoding == .original, known?.main?.stripping == .all {
+        if main.encoding == .original, known?.main?.stripping == .all {
             throw EntryFields.problem(
                 "encode=original cannot be combined with --strip all: it stores the metadata, too")
         }
@@ -214,13 +208,13 @@ struct VariantFields {
     }
 
     /// Checks the format against the animation rule; either may be set by the line or by the run.
-    private func checkAnimation(_ main: Recipe?) throws {
-        guard encoding != nil || animation != nil,
-            (encoding ?? main?.encoding) == .original,
-            let asked = animation ?? main?.animation, asked != .keep
+    private func checkAnimation(_ recipe: Recipe?) throws {
+        guard main.encoding != nil || main.animation != nil,
+            (main.encoding ?? recipe?.encoding) == .original,
+            let asked = main.animation ?? recipe?.animation, asked != .keep
         else { return }
-        let format = encoding == nil ? "--encode original" : "encode=original"
-        let frames = animation == nil ? "--animated \(asked)" : "animated=\(asked)"
+        let format = main.encoding == nil ? "--encode original" : "encode=original"
+        let frames = main.animation == nil ? "--animated \(asked)" : "animated=\(asked)"
         throw EntryFields.problem(
             "\(format) cannot be combined with \(frames): it stores animations")
     }

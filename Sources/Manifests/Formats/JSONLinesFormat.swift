@@ -130,7 +130,7 @@ final class JSONLinesFormat: LineFormat {
             let names = ColumnRules.commonNames.prefix(3).joined(separator: "', '")
             throw LineProblem("no member '\(LineExcerpt.text(of: rules.urlColumn ?? names))'")
         }
-        fields.columns = foreign.object
+        fields.values.columns = foreign.object
         if urls > 0, url.kind == CJSON_NULL || url.bytes.isEmpty {
             throw LineProblem.withoutURL("line").hidingImages
         }

@@ -131,7 +131,7 @@ final class SitemapFormat: LineFormat {
             return
         }
         var fields = EntryFields()
-        fields.columns = foreign.object
+        fields.values.columns = foreign.object
         try entries.append(url, fields, unit: "element", line: Int(entry.line))
     }
 

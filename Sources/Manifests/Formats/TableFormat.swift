@@ -245,7 +245,7 @@ final class TableFormat: LineFormat {
                 try fields.add(name[...], value)
             }
         }
-        fields.columns = foreign.object
+        fields.values.columns = foreign.object
         if url.isEmpty, hasOtherURL(columns, text) {
             throw LineProblem.withoutURL("row").hidingImages
         }

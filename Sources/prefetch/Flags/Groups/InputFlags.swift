@@ -97,11 +97,15 @@ extension Flags<InputFlags> {
         variants: VariantSet? = nil, keepsColumns: Bool = false,
         selection: EntrySelection = EntrySelection()
     ) -> ManifestOptions {
-        ManifestOptions(
-            format: self.format, baseURL: self.baseURL, columns: combined,
-            readsPages: self.readsPages,
-            keepsColumns: keepsColumns, selection: selection,
-            ignoredQuery: self.ignoredQuery ?? .none,
-            variants: variants)
+        var options = ManifestOptions()
+        options.format = self.format
+        options.baseURL = self.baseURL
+        options.columns = combined
+        options.readsPages = self.readsPages
+        options.keepsColumns = keepsColumns
+        options.selection = selection
+        options.ignoredQuery = self.ignoredQuery ?? .none
+        options.variants = variants
+        return options
     }
 }
