@@ -32,18 +32,22 @@ constexpr bool is_handled(std::string_view check) {
 #include <charconv>
 #include <deque>
 
-struct ctoml_document {
-    std::vector<ctoml_node> nodes;
-    /// Their keys and texts, which never move.
+namespace {
+
+struct owned_document : ctoml_document {
+    std::vector<ctoml_node> all;
+    /// Their keys and texts, and the message of the error, which never move.
     std::deque<std::string> texts;
-    uint32_t error_line = 0, error_column = 0;
-    std::string error;
+
+    owned_document() : ctoml_document() {}
 
     void fail(uint32_t line, uint32_t column, std::string_view message) {
         // toml++ has no position for an empty document.
         error_line = line > 0 ? line : 1;
         error_column = column > 0 ? column : 1;
-        error = message;
+        const std::string &kept = keep(message);
+        error = kept.data();
+        error_count = kept.size();
     }
 
     void add_table(const toml::table &table, int32_t parent, int depth) {
@@ -67,8 +71,8 @@ private:
         const std::string &text = keep(added.kind == CTOML_OTHER ? "" : scalar(node));
         added.text = text.data();
         added.text_count = text.size();
-        auto index = static_cast<int32_t>(nodes.size());
-        nodes.push_back(added);
+        auto index = static_cast<int32_t>(all.size());
+        all.push_back(added);
         if (added.kind == CTOML_TABLE) add_table(*node.as_table(), index, depth + 1);
         if (added.kind != CTOML_ARRAY) return;
         for (const toml::node &element : *node.as_array()) {
@@ -113,7 +117,7 @@ private:
 };
 
 /// The first line with too many dots; 0 without one.
-static uint32_t line_of_dots(std::string_view bytes) {
+uint32_t line_of_dots(std::string_view bytes) {
     uint32_t line = 1;
     int dots = 0;
     for (char byte : bytes) {
@@ -128,8 +132,10 @@ static uint32_t line_of_dots(std::string_view bytes) {
     return 0;
 }
 
-extern "C" ctoml_document *ctoml_parse(const char *bytes, size_t count) {
-    auto document = new ctoml_document();
+} // namespace
+
+extern "C" const ctoml_document *ctoml_parse(const char *bytes, size_t count) {
+    auto document = new owned_document();
     std::string_view text(bytes, count);
     if (uint32_t line = line_of_dots(text)) {
         document->fail(line, 1, "too many dots in one line");
@@ -137,32 +143,17 @@ extern "C" ctoml_document *ctoml_parse(const char *bytes, size_t count) {
     }
     try {
         document->add_table(toml::parse(text), CTOML_ROOT, 0);
+        document->nodes = document->all.data();
+        document->count = document->all.size();
     } catch (const toml::parse_error &error) {
         document->fail(
             error.source().begin.line, error.source().begin.column, error.description());
     } catch (const broken_invariant &) {
-        document->nodes.clear();
         document->fail(1, 1, "toml++ cannot read this file");
     }
     return document;
 }
 
-extern "C" void ctoml_free(ctoml_document *document) { delete document; }
-
-extern "C" const ctoml_node *ctoml_nodes(const ctoml_document *document, size_t *count) {
-    *count = document->nodes.size();
-    return document->nodes.data();
-}
-
-extern "C" uint32_t ctoml_error_line(const ctoml_document *document) {
-    return document->error_line;
-}
-
-extern "C" uint32_t ctoml_error_column(const ctoml_document *document) {
-    return document->error_column;
-}
-
-extern "C" const char *ctoml_error(const ctoml_document *document, size_t *count) {
-    *count = document->error.size();
-    return document->error.data();
+extern "C" void ctoml_free(const ctoml_document *document) {
+    delete static_cast<const owned_document *>(document);
 }

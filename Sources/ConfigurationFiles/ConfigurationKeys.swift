@@ -2,7 +2,6 @@ internal import PrefetchModel
 
 /// The keys of configuration files, by table.
 package struct ConfigurationKeys: Sendable {
-    /// A key and its values.
     package struct Key: Sendable {
         package let name: String
         package let form: Form
@@ -44,13 +43,10 @@ package struct ConfigurationKeys: Sendable {
     package var flags: [Key]
     /// Flags that belong to a single call.
     package var commandLineFlags: [String]
-    /// The keys of `[variant.NAME]`.
     package var variant: [Key]
-    /// The keys of `[prune]`.
     package var prune: [Key]
     /// The keys of `[list.NAME]`; ``listFile`` is one of them.
     package var list: [Key]
-    /// The keys of `[host."PATTERN"]`.
     package var host: [Key]
 
     package init(

@@ -23,7 +23,6 @@ package struct ConfigurationSetting: Hashable, Sendable {
     package enum Origin: Hashable, Sendable {
         /// A line, from 1, of a file with this path.
         case file(String, line: Int)
-        /// An environment variable.
         case variable(String)
     }
 

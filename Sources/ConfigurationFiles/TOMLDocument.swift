@@ -25,16 +25,15 @@ struct TOMLDocument {
             ctoml_parse($0.baseAddress?.assumingMemoryBound(to: CChar.self), $0.count)
         }
         defer { ctoml_free(document) }
-        var count = 0
-        let line = ctoml_error_line(document)
-        guard line == 0 else {
-            let text = ctoml_error(document, &count)
-            let message = String(decoding: UnsafeRawBufferPointer(start: text, count: count))
-            mistake = (Int(line), "column \(ctoml_error_column(document)): \(message)")
+        let parsed = document.pointee
+        guard parsed.error_line == 0 else {
+            let message = String(
+                decoding: UnsafeRawBufferPointer(start: parsed.error, count: parsed.error_count))
+            mistake = (Int(parsed.error_line), "column \(parsed.error_column): \(message)")
             return
         }
-        let found = UnsafeBufferPointer(start: ctoml_nodes(document, &count), count: count)
-        nodes.reserveCapacity(count)
+        let found = UnsafeBufferPointer(start: parsed.nodes, count: parsed.count)
+        nodes.reserveCapacity(parsed.count)
         for (index, node) in found.enumerated() {
             nodes.append(
                 Node(

@@ -47,7 +47,6 @@ struct Prefetch: ParsableCommand {
         configuration.subcommands.first { $0.configuration.commandName == name }
     }
 
-    /// The subcommands' names.
     static let subcommands = Set(
         configuration.subcommands.compactMap { $0.configuration.commandName })
 

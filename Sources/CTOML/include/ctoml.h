@@ -52,22 +52,22 @@ typedef struct {
     size_t text_count;
 } ctoml_node;
 
-typedef struct ctoml_document ctoml_document;
+/// A parsed file.
+typedef struct {
+    /// Each behind its parent; tables are in the order of their keys. None after an error.
+    const ctoml_node *_Nullable nodes;
+    size_t count;
+    /// The line and column of a syntax error, from 1; 0 without one.
+    uint32_t error_line;
+    uint32_t error_column;
+    /// The message of the error, in UTF-8.
+    const char *_Nullable error;
+    size_t error_count;
+} ctoml_document;
 
 /// Parses a whole file; `bytes` may be null if `count` is 0. Free the document with `ctoml_free`.
-ctoml_document *ctoml_parse(const char *_Nullable bytes, size_t count);
-void ctoml_free(ctoml_document *document);
-
-/// The nodes, each behind its parent; tables are in the order of their keys. Valid until the
-/// document is freed.
-const ctoml_node *_Nullable ctoml_nodes(const ctoml_document *document, size_t *count);
-
-/// The line of a syntax error, from 1; 0 without one. A document with an error has no nodes.
-uint32_t ctoml_error_line(const ctoml_document *document);
-/// The column of the error, from 1.
-uint32_t ctoml_error_column(const ctoml_document *document);
-/// The message of the error, in UTF-8, and its number of bytes.
-const char *ctoml_error(const ctoml_document *document, size_t *count);
+const ctoml_document *ctoml_parse(const char *_Nullable bytes, size_t count);
+void ctoml_free(const ctoml_document *document);
 
 #pragma clang assume_nonnull end
 

@@ -10,7 +10,6 @@ import PrefetchModel
 struct ConfigurationSearch {
     static let projectFile = "prefetch.toml"
     private static let systemFile = "/etc/prefetch/config.toml"
-    /// The value of `--config` for no file.
     private static let noFile = "none"
 
     var file: String?

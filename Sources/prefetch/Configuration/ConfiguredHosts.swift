@@ -8,7 +8,6 @@ import PrefetchModel
 struct ConfiguredHosts: Sendable {
     private var hosts: [HostSettings] = []
 
-    /// The fields of entries by host.
     var defaults: HostTable<HostDefaults> {
         let table = table { $0.fields.defaults }
         // A pattern without fields still hides less specific ones.

@@ -92,7 +92,6 @@ extension LockArgument {
         return .wait(min(limit ?? time, max(.zero, time)))
     }
 
-    /// The time to wait for the lock.
     var waiting: OpenCache.LockWaiting {
         if case .wait(let limit) = self { .upTo(limit) } else { .none }
     }

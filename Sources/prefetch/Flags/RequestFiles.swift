@@ -41,7 +41,6 @@ enum RequestFiles {
         return settings
     }
 
-    /// The credentials in a value of `--user`.
     static func credentials(_ value: String) throws -> Credentials {
         guard let parsed = Credentials(text: try secret(value, "--user")) else {
             throw UserError(
@@ -50,7 +49,6 @@ enum RequestFiles {
         return parsed
     }
 
-    /// The certificate in these files.
     static func certificate(_ file: String, key: String?) throws -> ClientCertificate {
         let limit = 1 << 20
         let text = try contents(of: file, "--cert", limit: limit)
@@ -73,7 +71,6 @@ enum RequestFiles {
             fingerprint: SHA256Hasher().digest(of: text + (ownText ?? "")).description)
     }
 
-    /// The addresses in a value of `--resolve`.
     static func addresses(_ text: String) throws -> HostAddresses {
         guard let addresses = HostAddresses(text: text) else {
             throw UserError(

@@ -2,7 +2,6 @@ import CLinux
 import Glibc
 import PrefetchModel
 
-/// Why a file can't be read.
 enum InputFileError: ReportableError {
     case system(errno: Int32)
     case notRegular
@@ -143,9 +142,7 @@ struct InputFile {
         return max(0, Int(status.st_size)) + 1
     }
 
-    /// Opens a file for reading, without waiting for the writer of a named pipe.
-    ///
-    /// - Returns: the descriptor, for the caller to close.
+    /// Opens a file without waiting for the writer of a named pipe. The caller closes it.
     private static func open(_ path: String) throws(InputFileError) -> Int32 {
         let descriptor = Glibc.open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { throw .system(errno: errno) }
@@ -159,9 +156,7 @@ struct InputFile {
         return try read(descriptor, limit: limit)
     }
 
-    /// Opens a regular file for reading.
-    ///
-    /// - Returns: the descriptor, for the caller to close.
+    /// Opens a regular file for reading. The caller closes it.
     static func openRegular(_ path: String) throws(InputFileError) -> Int32 {
         try checkRegular(try open(path))
     }
@@ -179,7 +174,6 @@ struct InputFile {
 }
 
 extension InputFile {
-    /// The names of all files of a folder.
     static func names(in folder: String) throws(UserError) -> [String] {
         guard let listing = opendir(folder) else {
             throw UserError(folder, String(cString: strerror(errno)))

@@ -36,7 +36,6 @@ struct ColumnWriter: ~Copyable {
         output = LineWriter.standardOutput()
     }
 
-    /// Writes a line in place of a row.
     mutating func write(line: String) throws(OutputError) { try output.write(line: line) }
 
     mutating func write(_ object: JSONObject) throws(OutputError) { try output.write(object) }

@@ -42,7 +42,6 @@ enum UsageAdvice {
         return "\(first.dropLast(introduction.count)): it takes \(values.listed(with: "or"))"
     }
 
-    /// Whether a message of the parser is about the value of one flag.
     static func isAboutValue(_ message: String) -> Bool { message.contains("is invalid for '") }
 
     /// The line with the value's form if it ends with the flag and the value's name:

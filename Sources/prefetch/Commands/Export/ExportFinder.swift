@@ -33,7 +33,6 @@ private struct ExportEntry {
 private struct ExportFinder: Sendable {
     let catalog: CacheCatalog
     let choices: [(name: String, choice: VariantChoice)]
-    /// The variants of all runs' flags.
     let runs: VariantSet?
     /// A plan without images, which names them.
     let names: ExportPlan

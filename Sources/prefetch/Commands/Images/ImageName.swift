@@ -12,7 +12,6 @@ struct ImageName {
         self.text = text
     }
 
-    /// The text in messages, redacted.
     var shown: String { RedactedURL(text).description }
 
     /// Looks up the text unchanged, since a manifest's field `key` may have set it, else the

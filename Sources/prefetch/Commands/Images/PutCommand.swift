@@ -3,7 +3,6 @@ import CacheStorage
 import Pipeline
 import PrefetchModel
 import Reporting
-import URLParsing
 import Upkeep
 
 struct PutCommand: ParsableCommand {
@@ -51,7 +50,7 @@ struct PutCommand: ParsableCommand {
     @OptionGroup var storing: StoringOptions
 
     func run() throws {
-        let target = try target()
+        let target = try ManifestSequence.url(of: url)
         let attributes = try entryAttributes()
         // Before the cache is locked or created: a bad file must not change it.
         let seed = try makeSeed(at: target)
@@ -74,15 +73,6 @@ struct PutCommand: ParsableCommand {
                 ["prefetch: \(RedactedURL(url)): warning: \(InputFile(file).name): \($0)"]
             }
             ((json ? [] : lines) + missing + (faults ?? [])).forEach(StandardError.write)
-        }
-    }
-
-    private func target() throws -> RequestURL {
-        do {
-            return try URLParser().parse(url.utf8)
-        } catch {
-            guard case .invalid(let failure) = error else { throw error }
-            throw UserError(.usage, "\(RedactedURL(url))", failure.message)
         }
     }
 

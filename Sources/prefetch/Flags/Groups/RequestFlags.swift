@@ -131,7 +131,6 @@ extension Flags<RequestFlags> {
         StandardError.write("hint: --cacert FILE trusts the CA certificates in that file")
     }
 
-    /// The files that these flags read.
     var filesRead: [WrittenFiles.Use] {
         let (sender, route) = (self.sender, self.route)
         let texts = (sender.headers + [sender.user, route.proxy].compactMap(\.self)).filter {

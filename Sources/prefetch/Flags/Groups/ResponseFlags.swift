@@ -87,7 +87,6 @@ extension RunConfiguration {
     }
 }
 
-/// The method of requests for images.
 enum RequestMethod: String, CaseIterable {
     case get
     case head

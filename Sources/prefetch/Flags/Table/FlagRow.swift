@@ -29,7 +29,6 @@ struct FlagRow: Sendable {
     var holdsSecret = false
 }
 
-/// The value of a flag.
 struct FlagParameter: Sendable {
     /// The name in help.
     let name: String

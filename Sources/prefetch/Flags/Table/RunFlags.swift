@@ -32,7 +32,6 @@ enum RunFlags {
         (.result, [ResultFlags.self]),
     ]
 
-    /// The rows under a heading.
     static func rows(_ heading: FlagHeading) -> [FlagRow] {
         sections.first { $0.heading == heading }?.groups.flatMap { $0.allFlags }.map(\.row) ?? []
     }
@@ -40,7 +39,6 @@ enum RunFlags {
     /// Every row, in the order of `run --help`.
     static let all = sections.flatMap { $0.groups.flatMap { $0.allFlags } }.map(\.row)
 
-    /// The flags of the table of a host.
     static let perHost = sections.flatMap { $0.groups.flatMap { $0.allFlags } }
         .filter(\.row.isPerHost)
 

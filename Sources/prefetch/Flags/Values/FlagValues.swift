@@ -105,7 +105,6 @@ extension AllowedFormats: ExpressibleByArgument {
     }
 }
 
-/// The value of `--body-filter`.
 struct BodyFilterArgument: ExpressibleByArgument {
     /// Nil for `none`, which takes back the filter of a configuration file.
     let filter: BodyFilter?

@@ -24,7 +24,6 @@ enum ListEvent: Sendable {
     }
 }
 
-/// A list without an entry.
 struct EmptyList: Sendable {
     let name: String
     /// The pages of sitemaps, which were skipped.

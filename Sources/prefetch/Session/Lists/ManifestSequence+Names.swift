@@ -18,14 +18,12 @@ extension ManifestSequence {
     }
 
     /// - Throws: `UserError` with status 64 unless the text is an `http` or `https` URL.
-    static func url(ofList text: String) throws -> RequestURL {
+    static func url(of text: String, hint: String? = nil) throws -> RequestURL {
         do {
             return try URLParser().parse(text.utf8)
         } catch {
             guard case .invalid(let failure) = error else { throw error }
-            throw UserError(
-                .usage, "\(RedactedURL(text))", failure.message,
-                hint: "a list has an http or https URL")
+            throw UserError(.usage, "\(RedactedURL(text))", failure.message, hint: hint)
         }
     }
 

@@ -8,7 +8,6 @@ import PrefetchModel
 /// All files are opened before the first is read: a wrong name must not fail after hours.
 /// ``open(by:)`` does the same for lists by URL. The sitemaps of an index follow it.
 struct ManifestSequence: EntryReading {
-    /// A list that is read, or will be.
     private struct QueuedList {
         enum ListPlace {
             case url(RequestURL, AddressRule?)
@@ -44,11 +43,9 @@ struct ManifestSequence: EntryReading {
 
     /// The lists that are not read yet; the last one is next.
     private var items: [QueuedList]
-    /// Opens lists by URL.
     private var opening: (any ListOpening)?
     /// The URLs of the lists so far, without credentials.
     private var visited: Set<String> = []
-    /// Receives the events of the lists.
     var report: (@Sendable (ListEvent) -> Void)?
     /// Whether lists without an entry are complete, and replace their copies.
     var allowsEmptyLists = false
@@ -96,7 +93,7 @@ struct ManifestSequence: EntryReading {
                 let reader = try ManifestReader(path: name, options: options)
                 return QueuedList(name: name, options: options, place: .open(reader, nil))
             }
-            let url = try ManifestSequence.url(ofList: name)
+            let url = try ManifestSequence.url(of: name, hint: "a list has an http or https URL")
             return QueuedList(name: "\(url)", options: options, place: .url(url, nil))
         }
         if !urls.isEmpty {
