@@ -5,10 +5,8 @@ internal import CSQLite
 extension Connection {
     /// Copies a snapshot of the database, including its log, over another one of the same thread.
     /// Before each step of `pagesAtOnce` pages, 1 or more, `isStopped` may end the copy. Returns
-    /// false then, and the copy is unusable.
-    ///
-    /// Takes no lock between steps. A change by another connection restarts the copy; changes by
-    /// this one are included.
+    /// false then, and the copy is unusable. Takes no lock between steps. A change by another
+    /// connection restarts the copy; changes by this one are included.
     package func backUp(
         to copy: Connection, pagesAtOnce: Int, isStopped: () -> Bool
     ) throws(SQLiteError) -> Bool {

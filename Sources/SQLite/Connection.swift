@@ -120,9 +120,8 @@ package final class Connection {
     }
 
     /// Closes the connection before its last reference is released. Later calls throw
-    /// `SQLITE_MISUSE`; closing twice is harmless.
-    ///
-    /// The last connection to a database in WAL mode checkpoints and removes the log.
+    /// `SQLITE_MISUSE`; closing twice is harmless. The last connection to a database in WAL mode
+    /// checkpoints and removes the log.
     ///
     /// - Throws: `SQLITE_BUSY` while a statement is in use; the connection stays open.
     package func close() throws(SQLiteError) {
@@ -239,10 +238,8 @@ package final class Connection {
     }
 
     /// Runs `body` without triggers and foreign keys, for bulk changes with effects that are
-    /// cheaper to compute together.
-    ///
-    /// No statement may be in use. All statements are prepared again before and after, which takes
-    /// some tenths of a millisecond.
+    /// cheaper to compute together. No statement may be in use. All statements are prepared again
+    /// before and after, which takes some tenths of a millisecond.
     package func withoutTriggers<Result>(_ body: () throws -> Result) throws -> Result {
         checkOwner()
         try check(csqlite_enable_triggers(handle, 0))

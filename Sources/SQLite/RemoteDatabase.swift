@@ -1,9 +1,7 @@
 internal import CSQLite
 
-/// A database file that is read by a function, in blocks: for files on slow
-/// servers. The file must not change.
-///
-/// Unchecked: it belongs to one ``Connection``, which one thread at a time uses.
+/// A database file that is read by a function, in blocks: for files on slow servers. The file must
+/// not change. Unchecked: it belongs to one ``Connection``, which one thread at a time uses.
 package final class RemoteDatabase: @unchecked Sendable {
     package typealias Read = (Range<Int>) throws -> [UInt8]
 

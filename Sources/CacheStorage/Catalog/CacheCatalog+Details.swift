@@ -80,9 +80,8 @@ extension CacheCatalog {
         { try FailureRecord($0) } ?? nil
     }
 
-    /// Calls `body` for every failure, ordered by key.
-    ///
-    /// The rows are streamed, so memory use is constant.
+    /// Calls `body` for every failure, ordered by key. The rows are streamed, so memory use is
+    /// constant.
     package func forEachFailure(_ body: (FailureRecord) throws -> Void) throws {
         try database.stream("listing failures") { database in
             try database.forEach("SELECT \(FailureRecord.columns) FROM failure ORDER BY key") {
@@ -137,10 +136,9 @@ extension CacheCatalog {
     /// The shortest time between two access notes of a variant.
     private static let accessInterval = Duration.seconds(86_400)
 
-    /// Notes that images were read, at most once a day each; `prune` uses these times.
-    ///
-    /// Does so only where it is nearly free. It never waits for another writer and never
-    /// checkpoints the log. A cache that cannot be written is left unchanged.
+    /// Notes that images were read, at most once a day each; `prune` uses these times. Does so only
+    /// where it is nearly free. It never waits for another writer and never checkpoints the log. A
+    /// cache that cannot be written is left unchanged.
     package func noteAccess(to items: [Item], at now: Timestamp) {
         // On a network file system a commit waits for the server's disk.
         guard !items.isEmpty, !directory.fileSystem.isNetwork else { return }

@@ -15,9 +15,8 @@ extension CacheCatalog {
     }
 
     /// Calls `body` for every host with a failure or with state that affects the next run, ordered
-    /// by name. `isBlacklisted` takes the end of a blacklisting and the time of the failure.
-    ///
-    /// The rows are streamed, so memory use is constant. `body` ends the listing by throwing.
+    /// by name. `isBlacklisted` takes the end of a blacklisting and the time of the failure. The
+    /// rows are streamed, so memory use is constant. `body` ends the listing by throwing.
     package func forEachHost(
         at now: Timestamp, isBlacklisted: (Timestamp?, Timestamp) -> Bool,
         _ body: (StoredHost) throws -> Void

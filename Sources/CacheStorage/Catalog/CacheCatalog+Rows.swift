@@ -31,10 +31,8 @@ extension CacheCatalog {
         """
 
     /// Calls `body` for every selected variant, in the order of the selection; it ends the listing
-    /// by throwing.
-    ///
-    /// The rows are streamed and their text is not copied: a million take about a second. Large
-    /// sorts use a temporary file of SQLite's.
+    /// by throwing. The rows are streamed and their text is not copied: a million take about a
+    /// second. Large sorts use a temporary file of SQLite's.
     package func forEachRow(
         of selection: ListSelection = ListSelection(), _ body: (ListRow) throws -> Void
     ) throws {

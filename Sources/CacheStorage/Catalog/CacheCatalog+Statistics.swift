@@ -55,10 +55,9 @@ extension CacheCatalog {
     }
 
     /// Returns the totals of one moment. Most are maintained with each change; only values that
-    /// depend on the time are computed row by row.
-    ///
-    /// A resource validated before `now` that expires after it is fresh. `isFresh` decides for
-    /// every other one, given its validation and expiry times.
+    /// depend on the time are computed row by row. A resource validated before `now` that expires
+    /// after it is fresh. `isFresh` decides for every other one, given its validation and expiry
+    /// times.
     package func statistics(
         at now: Timestamp = .distantFuture, isFresh: (Timestamp, Timestamp) -> Bool,
         isBlacklisted: (FailureRecord) -> Bool

@@ -15,9 +15,8 @@ extension CacheDirectory {
     }
 
     /// Gives the content file of an image a second name in another folder. After ``Handover/done``,
-    /// `status` is the file's.
-    ///
-    /// Compares its size with the row, not its digest. The path is for messages.
+    /// `status` is the file's. Compares its size with the row, not its digest. The path is for
+    /// messages.
     ///
     /// - Throws: when neither the file nor the folder is the reason.
     package func link(
@@ -42,9 +41,8 @@ extension CacheDirectory {
         return .done
     }
 
-    /// Makes an open, empty file share the blocks of an image's content file.
-    ///
-    /// Compares its size with the row, not its digest.
+    /// Makes an open, empty file share the blocks of an image's content file. Compares its size
+    /// with the row, not its digest.
     package func clone(_ image: StoredImage, to file: Int32) -> Handover {
         guard let source = FileDescriptor.reading(image.relativePath, in: handle) else {
             return errno == EMFILE || errno == ENFILE ? .impossible : .damaged
@@ -64,15 +62,18 @@ extension CacheDirectory {
         case .damaged: return .damaged
         case .unreadable(let error): throw error
         case .whole(let bytes):
-            try FileDescriptor.write(bytes, to: file, path: path())
+            try CacheDirectory.writeAll(bytes, to: file, path: path())
             return .done
         }
     }
 
+    /// Writes all bytes; the path is for messages.
     package static func writeAll(
         _ bytes: [UInt8], to file: Int32, path: @autoclosure () -> String
     ) throws(StorageError) {
-        try FileDescriptor.write(bytes, to: file, path: path())
+        try bytes.span.withUnsafeBytes { bytes throws(StorageError) in
+            try FileDescriptor.write(bytes, to: file, path: path())
+        }
     }
 }
 

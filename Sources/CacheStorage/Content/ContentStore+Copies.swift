@@ -11,10 +11,9 @@ extension ContentStore {
     }
 
     /// Replaces content files that have other hard links by copies with the mode of new files.
-    /// Copies share the blocks of their originals where the file system supports it.
-    ///
-    /// Each copy replaces its file atomically, after all of them are on the disk. Only for the
-    /// holder of the lock, while nothing is being stored.
+    /// Copies share the blocks of their originals where the file system supports it. Each copy
+    /// replaces its file atomically, after all of them are on the disk. Only for the holder of the
+    /// lock, while nothing is being stored.
     func makeOwn(_ names: [String], in folder: FileDescriptor) throws(StorageError) -> OwnCopies {
         var result = OwnCopies()
         var copies: [(temporaryName: String, name: String)] = []

@@ -157,9 +157,8 @@ package final class ContentStore: Sendable {
 
     // MARK: Orphaned files
 
-    /// The first error of a clean-up that was not permitted; nil without one.
-    ///
-    /// Files that another user has added or made read-only do not make a cache unusable.
+    /// The first error of a clean-up that was not permitted; nil without one. Files that another
+    /// user has added or made read-only do not make a cache unusable.
     package var untidy: StorageError? { firstUntidy.withLock { $0 } }
 
     /// Tolerates an error of a clean-up and keeps the first one for ``untidy``.
@@ -184,10 +183,8 @@ package final class ContentStore: Sendable {
 
     /// Removes orphaned files, which no row names, left by a run that was killed between a file's
     /// rename and its row's commit. The caller must hold the lock, and nothing may be stored
-    /// meanwhile.
-    ///
-    /// Skips files with foreign names, and files put in place before `keptBefore`. `isNamed` tells
-    /// whether a row names the digest. Returns the number of files removed.
+    /// meanwhile. Skips files with foreign names, and files put in place before `keptBefore`.
+    /// `isNamed` tells whether a row names the digest. Returns the number of files removed.
     func removeOrphans(
         keptBefore: Timestamp?, isNamed: (ContentDigest) -> Bool
     ) throws(StorageError) -> Int {

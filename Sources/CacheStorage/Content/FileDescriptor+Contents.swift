@@ -41,15 +41,6 @@ extension FileDescriptor {
         }
     }
 
-    /// Writes all bytes; the path is for messages.
-    static func write(
-        _ bytes: [UInt8], to number: Int32, path: @autoclosure () -> String
-    ) throws(StorageError) {
-        try bytes.span.withUnsafeBytes { bytes throws(StorageError) in
-            try write(bytes, to: number, path: path())
-        }
-    }
-
     static func copy(
         _ source: FileDescriptor, to number: Int32, from path: String, to newPath: String
     ) throws(StorageError) {
@@ -66,9 +57,8 @@ extension FileDescriptor {
         }
     }
 
-    /// Opens a file below `parent` for reading; nil with `errno` if it cannot be opened.
-    ///
-    /// Follows no symbolic links and never blocks.
+    /// Opens a file below `parent` for reading; nil with `errno` if it cannot be opened. Follows no
+    /// symbolic links and never blocks.
     static func reading(_ name: String, in parent: FileDescriptor) -> FileDescriptor? {
         let number = openat(parent.number, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
         return number >= 0 ? FileDescriptor(number) : nil
@@ -117,9 +107,8 @@ extension FileDescriptor {
     /// A limit for sizes in damaged rows: no stored format reaches 4 GiB.
     static let mostBytes = 1 << 32
 
-    /// Opens a regular file of this size for reading.
-    ///
-    /// Follows no symbolic links and never blocks, even if a FIFO has replaced the file.
+    /// Opens a regular file of this size for reading. Follows no symbolic links and never blocks,
+    /// even if a FIFO has replaced the file.
     private static func regularFile(
         _ name: String, in parent: FileDescriptor, size: Int
     ) -> FileReading<FileDescriptor> {

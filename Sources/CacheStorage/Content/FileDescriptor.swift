@@ -37,9 +37,8 @@ final class FileDescriptor: Sendable {
 
     func path(of name: String) -> String { "\(path)/\(name)" }
 
-    /// Opens a folder below this one, creating it if `isCreated`; refuses symbolic links.
-    ///
-    /// Sets the permissions of `mode`, if given, for new and existing folders, despite the umask.
+    /// Opens a folder below this one, creating it if `isCreated`; refuses symbolic links. Sets the
+    /// permissions of `mode`, if given, for new and existing folders, despite the umask.
     func folder(
         _ name: String, isCreated: Bool = false, mode: FileMode? = nil
     ) throws(StorageError) -> FileDescriptor {
@@ -91,10 +90,9 @@ final class FileDescriptor: Sendable {
     }
 }
 
-/// The identity of a file: equal until the file is removed, replaced or moved.
-///
-/// An inode number may be reused once no process holds the file open. So an identity is valid only
-/// while its file is open.
+/// The identity of a file: equal until the file is removed, replaced or moved. An inode number may
+/// be reused once no process holds the file open. So an identity is valid only while its file is
+/// open.
 struct FileIdentity: Equatable {
     private let device: dev_t
     private let inode: ino_t

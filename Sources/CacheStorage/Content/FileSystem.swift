@@ -15,11 +15,9 @@ package struct FileSystem: Hashable, Sendable {
     package static let nfs = FileSystem(type: 0x6969)
 
     /// The types that GNU coreutils calls remote (`src/stat.c`), without overlayfs and aufs, which
-    /// have local files, and without types that never hold cache files.
-    ///
-    /// FUSE always counts as remote: sshfs, s3fs, and shared folders of virtual
-    /// machines and containers (virtiofs reports FUSE, too). Numbers: `linux/magic.h` and the
-    /// manual page of `statfs`.
+    /// have local files, and without types that never hold cache files. FUSE always counts as
+    /// remote: sshfs, s3fs, and shared folders of virtual machines and containers (virtiofs reports
+    /// FUSE, too). Numbers: `linux/magic.h` and the manual page of `statfs`.
     fileprivate static let network: [UInt32: String] = [
         0x6969: "nfs", 0x517B: "smb", 0xFE53_4D42: "smb2", 0xFF53_4D42: "cifs",
         0x0102_1997: "9p", 0x6573_5546: "fuse", 0x00C3_6400: "ceph", 0x5346_414F: "afs",

@@ -1,10 +1,9 @@
 import Glibc
 import PrefetchModel
 
-/// The last change of a folder of content files, in nanoseconds since 1970.
-///
-/// Both times change with every file that is added or removed. Programs can set the first but not
-/// the second, so a copy of the folder has another, even without its files.
+/// The last change of a folder of content files, in nanoseconds since 1970. Both times change with
+/// every file that is added or removed. Programs can set the first but not the second, so a copy of
+/// the folder has another, even without its files.
 struct FolderTimes: Hashable {
     let modifiedAt: Int64
     let changedAt: Int64

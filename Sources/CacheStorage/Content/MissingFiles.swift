@@ -115,9 +115,8 @@ struct MissingFiles {
         }
     }
 
-    /// Removes the rows of these files, and their remains; `now` is the wall clock.
-    ///
-    /// A property marks the operation. After a kill, the next run looks for files without a row.
+    /// Removes the rows of these files, and their remains; `now` is the wall clock. A property
+    /// marks the operation. After a kill, the next run looks for files without a row.
     func removeRows(of images: [StoredImage], at now: Timestamp) throws(StorageError) {
         // One transaction removes all rows, in random order.
         try database.holdMorePages()

@@ -8,9 +8,8 @@ internal import SQLite
 
 extension CacheDatabase {
     /// Accepts a database of this program with the tables of ``Schema``. Additions of other
-    /// programs that compute nothing are allowed.
-    ///
-    /// `path` is for messages, `directory` its cache; nil for a database on a server.
+    /// programs that compute nothing are allowed. `path` is for messages, `directory` its cache;
+    /// nil for a database on a server.
     ///
     /// - Throws: ``StorageError`` if it is another program's, of another version or damaged.
     static func accept(

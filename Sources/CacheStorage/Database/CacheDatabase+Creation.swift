@@ -8,9 +8,8 @@ internal import SQLite
 extension CacheDatabase {
     /// Replaces a damaged database by a new one, with all rows that can be read from it and from
     /// the snapshot. The damaged one is renamed once the new one is complete; until then a failure
-    /// changes nothing.
-    ///
-    /// Only for the holder of the lock, while this process does not have the damaged database open.
+    /// changes nothing. Only for the holder of the lock, while this process does not have the
+    /// damaged database open.
     static func salvage(
         _ directory: CacheDirectory, at now: Timestamp
     ) throws(StorageError) -> (name: String, report: SalvageReport) {

@@ -60,10 +60,9 @@ extension CacheDatabase {
 }
 
 extension CacheDatabase {
-    /// Opens the database for reading without creating any file.
-    ///
-    /// A log without rows is ignored if its index is missing. A database with rows in a log without
-    /// an index cannot be read this way: SQLite would create the index.
+    /// Opens the database for reading without creating any file. A log without rows is ignored if
+    /// its index is missing. A database with rows in a log without an index cannot be read this
+    /// way: SQLite would create the index.
     static func openForExamination(
         _ directory: CacheDirectory, _ path: String
     ) throws -> Connection {
@@ -107,10 +106,9 @@ extension CacheDatabase {
     /// longer wait means that no process writes.
     private static let longestRecovery = Duration.seconds(1)
 
-    /// Begins to read inside a transaction, in another user's cache.
-    ///
-    /// A reader that may not write the log's index is refused (`SQLITE_READONLY_RECOVERY`) while a
-    /// run has opened the log of a killed one and has not yet built its index.
+    /// Begins to read inside a transaction, in another user's cache. A reader that may not write
+    /// the log's index is refused (`SQLITE_READONLY_RECOVERY`) while a run has opened the log of a
+    /// killed one and has not yet built its index.
     static func awaitIndex(_ connection: Connection, in directory: CacheDirectory) throws {
         guard !directory.isOwn else { return }
         let deadline = ContinuousClock.now + longestRecovery

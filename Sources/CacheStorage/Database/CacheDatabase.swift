@@ -3,9 +3,8 @@ import PrefetchModel
 internal import SQLite
 import Threading
 
-/// `prefetch.sqlite`: one connection, opened and checked, which one thread uses at a time.
-///
-/// Every call blocks, so none is made from the cooperative pool.
+/// `prefetch.sqlite`: one connection, opened and checked, which one thread uses at a time. Every
+/// call blocks, so none is made from the cooperative pool.
 package final class CacheDatabase: Sendable {
     let connection: SerializedConnection
     private let directory: CacheDirectory

@@ -81,10 +81,6 @@ extension CacheDatabase {
         }
     }
 
-    func remember(_ mode: FileMode) throws(StorageError) {
-        try set(.fileMode, to: Int64(mode.ofFiles))
-    }
-
     func set(_ property: Schema.Property, to value: Int64) throws(StorageError) {
         try write("setting a property") { try property.set(to: value, in: $0) }
     }

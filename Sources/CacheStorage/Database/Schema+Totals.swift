@@ -106,10 +106,4 @@ extension Schema {
             coalesce(sum(bytes), 0), coalesce(sum((bytes + 4095) / 4096), 0)
         FROM (SELECT max(bytes) AS bytes FROM variant GROUP BY sha256)
         """
-
-    /// Fills both tables, which must be empty.
-    static let sumUpTotals = """
-        INSERT INTO total \(totalSums);
-        INSERT INTO usage SELECT 0, * FROM (\(usageSums));
-        """
 }

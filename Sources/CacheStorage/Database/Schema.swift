@@ -38,9 +38,8 @@ enum Schema {
 }
 
 extension Schema {
-    /// Images: resources, their variants and their attributes.
-    ///
-    /// The indexes on URLs hold only URLs that a look-up by key does not find.
+    /// Images: resources, their variants and their attributes. The indexes on URLs hold only URLs
+    /// that a look-up by key does not find.
     static let images = """
         CREATE TABLE resource (
             id INTEGER PRIMARY KEY,

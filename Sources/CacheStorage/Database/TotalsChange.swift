@@ -110,7 +110,11 @@ enum TotalsCheck {
     }
 
     static func repair(in database: Connection) throws {
-        try database.execute("DELETE FROM total; DELETE FROM usage; \(Schema.sumUpTotals)")
+        try database.execute(
+            """
+            DELETE FROM total; INSERT INTO total \(Schema.totalSums);
+            DELETE FROM usage; INSERT INTO usage SELECT 0, * FROM (\(Schema.usageSums));
+            """)
     }
 }
 

@@ -1,8 +1,7 @@
 import Glibc
 
-/// An open list of a cache; the file may have been replaced or removed since.
-///
-/// One thread at a time reads it.
+/// An open list of a cache; the file may have been replaced or removed since. One thread at a time
+/// reads it.
 package final class ListFile: Sendable {
     package let list: StoredList
     package let size: Int
@@ -66,5 +65,5 @@ package final class ListFile: Sendable {
     }
 
     /// Notes that the list is in use; the owner of a file may always set its times.
-    func touch() { _ = futimens(file.number, nil) }
+    package func touch() { _ = futimens(file.number, nil) }
 }

@@ -100,8 +100,6 @@ package struct ListStore: Sendable {
         unlinkat(directory.handle.number, path(of: url) + ".failed", 0) == 0
     }
 
-    package func use(_ file: ListFile) { file.touch() }
-
     private func makeFolder() throws(StorageError) -> FileDescriptor {
         try directory.handle.folder(ListStore.folderName, isCreated: true, mode: .ownersAlone)
     }
@@ -124,7 +122,7 @@ package struct ListStore: Sendable {
         let file = FileDescriptor(number)
         let head = Array(list.text(size: size).utf8) + StoredList.end
         let outcome = Result { () throws(StorageError) -> Void in
-            try FileDescriptor.write(head, to: number, path: path)
+            try CacheDirectory.writeAll(head, to: number, path: path)
             try body(number, path)
             guard fsync(number) == 0 else { throw .system("fsync", path) }
         }

@@ -1,9 +1,8 @@
 package import PrefetchModel
 
-/// The head of a stored list: its response and the times of its use.
-///
-/// In the file it is one line `NAME: VALUE` per property, after a first line with the version. An
-/// unknown name is ignored. Without ``url``, ``responseURL``, the times and the size it is damaged.
+/// The head of a stored list: its response and the times of its use. In the file it is one line
+/// `NAME: VALUE` per property, after a first line with the version. An unknown name is ignored.
+/// Without ``url``, ``responseURL``, the times and the size it is damaged.
 package struct StoredList: Hashable, Sendable {
     /// The URL that names the list, without credentials.
     package let url: String

@@ -2,9 +2,8 @@ import Hashing
 package import PrefetchModel
 internal import SQLite
 
-/// Reads the cache for one thread of a run.
-///
-/// It has its own connection, so it never waits for a commit or a checkpoint of the writer.
+/// Reads the cache for one thread of a run. It has its own connection, so it never waits for a
+/// commit or a checkpoint of the writer.
 package final class CacheReader {
     private let database: CacheDatabase
     private let matchesVary: @Sendable (String) -> Bool
@@ -165,10 +164,8 @@ package final class CacheReader {
     }
 
     /// The freshness of each key's resource, and whether every recipe's variant is stored or can be
-    /// made without a download.
-    ///
-    /// A variant can be made from a stored original. It is stored if another recipe produced the
-    /// same bytes. Nil for keys without stored variants.
+    /// made without a download. A variant can be made from a stored original. It is stored if
+    /// another recipe produced the same bytes. Nil for keys without stored variants.
     package func sources(
         of wanted: [(key: String, recipes: [Recipe])], sameRules: SameRules
     ) throws(StorageError) -> [(record: FreshnessRecord, isDerivable: Bool)?] {
@@ -214,10 +211,7 @@ package final class CacheReader {
 
     /// The complete records of resources; nil for removed ones.
     package func copies(of resources: [Int64]) throws(StorageError) -> [CachedCopy?] {
-        try database.read("looking up resources") { database in
-            let statements = try CopyStatements(database)
-            return try resources.map { try statements.copy(of: $0) }
-        }
+        try database.read("looking up resources") { try CachedCopy.read(resources, in: $0) }
     }
 
     package func haveAttributes(
@@ -295,11 +289,12 @@ extension Statement {
     /// Reads `resource_id, validated_at, expires_at, vary, superseded` from the columns that begin
     /// at `column`.
     fileprivate func freshnessRecord(from column: Int32) throws -> FreshnessRecord {
-        FreshnessRecord(
+        let mark = try integer(column + 4)
+        return FreshnessRecord(
             resourceID: try integer(column), validatedAt: try time(column + 1),
             expiresAt: try time(column + 2),
             vary: try optionalInteger(column + 3).map(VaryFingerprint.init(value:)),
-            mark: try integer(column + 4))
+            isSuperseded: mark == 1, isMain: mark == 0)
     }
 
     /// Reads `sha256, format, width, height, bytes` from the columns that begin at `column`, and

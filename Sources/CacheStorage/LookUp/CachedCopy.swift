@@ -34,23 +34,14 @@ package struct CachedCopy: Sendable {
     }
 }
 
-/// Prepared statements that read the copies of many resources.
-struct CopyStatements: ~Copyable {
-    private let variants: Statement
-    private let resource: Statement
-    /// The names of the runs' variants, by recipe. Rows have the names of lines' variants.
-    private let notedNames: [String: [VariantName]]
-
-    init(_ database: Connection) throws {
+extension CachedCopy {
+    static func read(_ resources: [Int64], in database: Connection) throws -> [CachedCopy?] {
         let variants = try database.prepare(
             """
             SELECT sha256, format, width, height, bytes, variant.recipe, decoded, orientation,
                 superseded, variant_name.name
             FROM variant LEFT JOIN variant_name ON id = variant.name WHERE resource_id = ?
             """)
-        let noted = try VariantNames.all(in: database).filter(\.isOfRun)
-        let names = Dictionary(grouping: noted, by: \.recipe)
-            .mapValues { $0.compactMap { VariantName($0.name) } }
         let resource = try database.prepare(
             """
             SELECT url, final_url, permanent_url, redirects, host, etag, last_modified,
@@ -58,31 +49,32 @@ struct CopyStatements: ~Copyable {
                 expires_at, source_sha256, source_format, thumbhash
             FROM resource WHERE id = ?
             """)
-        self.variants = variants
-        self.resource = resource
-        notedNames = names
-    }
-
-    func copy(of identifier: Int64) throws -> CachedCopy? {
-        var names: [(name: VariantName, recipe: String)] = []
-        let images = try variants.all(.integer(identifier)) { row in
-            let recipe = try row.text(5)
-            if try row.integer(8) == 0 {
-                let noted = notedNames[recipe] ?? []
-                let tag = try row.optionalText(9).flatMap { VariantName($0) }
-                names += noted.map { ($0, recipe) }
-                if let tag, !noted.contains(tag) { names.append((tag, recipe)) }
+        // The names of the runs' variants, by recipe. Rows have the names of lines' variants.
+        let notedNames = Dictionary(
+            grouping: try VariantNames.all(in: database).filter(\.isOfRun), by: \.recipe
+        ).mapValues { $0.compactMap { VariantName($0.name) } }
+        return try resources.map { identifier in
+            var names: [(name: VariantName, recipe: String)] = []
+            let images = try variants.all(.integer(identifier)) { row in
+                let recipe = try row.text(5)
+                if try row.integer(8) == 0 {
+                    let noted = notedNames[recipe] ?? []
+                    let tag = try row.optionalText(9).flatMap { VariantName($0) }
+                    names += noted.map { ($0, recipe) }
+                    if let tag, !noted.contains(tag) { names.append((tag, recipe)) }
+                }
+                return try row.storedImage(from: 0, details: 6).map { (recipe: recipe, image: $0) }
+            }.compactMap(\.self)
+            return try resource.first(.integer(identifier)) { row in
+                CachedCopy(
+                    resourceID: identifier,
+                    location: try row.location(from: 0), response: try row.response(from: 5),
+                    fetchedAt: try row.time(12), validatedAt: try row.time(13),
+                    expiresAt: try row.time(14), sourceDigest: try row.digest(15),
+                    sourceFormat: try row.text(16),
+                    thumbHash: row.isNull(17) ? nil : try row.blob(17), images: images,
+                    names: names)
             }
-            return try row.storedImage(from: 0, details: 6).map { (recipe: recipe, image: $0) }
-        }.compactMap(\.self)
-        return try resource.first(.integer(identifier)) { row in
-            CachedCopy(
-                resourceID: identifier,
-                location: try row.location(from: 0), response: try row.response(from: 5),
-                fetchedAt: try row.time(12), validatedAt: try row.time(13),
-                expiresAt: try row.time(14), sourceDigest: try row.digest(15),
-                sourceFormat: try row.text(16), thumbHash: row.isNull(17) ? nil : try row.blob(17),
-                images: images, names: names)
         }
     }
 }

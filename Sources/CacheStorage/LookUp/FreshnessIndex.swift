@@ -20,9 +20,7 @@ package final class FreshnessIndex: Sendable {
         // The largest identifier is read in constant time; a count would be a scan. Removed rows
         // make the estimate too large, which only delays the scan.
         expectedRows = try source.database.read("reading the index") { database in
-            try database.first("SELECT max(id) FROM resource") {
-                Int(truncatingIfNeeded: max(0, try $0.optionalInteger(0) ?? 0))
-            } ?? 0
+            Int(truncatingIfNeeded: max(0, try ListingLog.largestResource(in: database)))
         }
         scan = SharedScan(
             pieces: FreshnessTable.pieces, rows: expectedRows,

@@ -159,15 +159,3 @@ package struct FreshnessRecord: Hashable, Sendable {
         !isSuperseded && (isMain || name != .main)
     }
 }
-
-extension FreshnessRecord {
-    /// Decodes `mark`, a value of `freshness.superseded`.
-    init(
-        resourceID: Int64, validatedAt: Timestamp, expiresAt: Timestamp, vary: VaryFingerprint?,
-        mark: Int64
-    ) {
-        self.init(
-            resourceID: resourceID, validatedAt: validatedAt, expiresAt: expiresAt, vary: vary,
-            isSuperseded: mark == 1, isMain: mark == 0)
-    }
-}

@@ -2,10 +2,8 @@ package import PrefetchModel
 internal import SQLite
 
 /// Looks up the images of a run's fresh entries, by single look-ups in the table `variant` or by
-/// reading it into memory, as ``FreshnessIndex`` does.
-///
-/// A look-up costs 2 µs, since the rows are wide and each is on another page; a scanned row costs
-/// 0.3 µs (measured with a million rows).
+/// reading it into memory, as ``FreshnessIndex`` does. A look-up costs 2 µs, since the rows are
+/// wide and each is on another page; a scanned row costs 0.3 µs (measured with a million rows).
 package final class ImageIndex: Sendable {
     private let scan: SharedScan<ImageTable>
     private let recipe: Recipe
@@ -18,9 +16,7 @@ package final class ImageIndex: Sendable {
         _ source: CacheCatalog, recipe: Recipe, expectedLookups: Int = 0
     ) throws(StorageError) {
         let last = try source.database.read("reading the images") { database in
-            try database.first("SELECT max(id) FROM resource") {
-                max(1, try $0.optionalInteger(0) ?? 1)
-            } ?? 1
+            max(1, try ListingLog.largestResource(in: database))
         }
         self.recipe = recipe
         resources = 1...last

@@ -2,7 +2,6 @@ import PrefetchModel
 import Threading
 
 /// Decides whether a run's threads look up single rows of a table or read all of it into memory.
-///
 /// Look-ups are made until they have cost about as much as a scan. Then each thread reads one piece
 /// of the table.
 final class SharedScan<Piece: Sendable>: Sendable {

@@ -2,11 +2,10 @@ import Glibc
 import PrefetchModel
 internal import SQLite
 
-/// Merges other caches into a cache.
-///
-/// A new database is built from the rows of all of them as another file, while threads take over
-/// the content files. It replaces the old one, atomically, after everything is on the disk. So a
-/// merge that is stopped changes nothing but files without rows, which the next merge uses.
+/// Merges other caches into a cache. A new database is built from the rows of all of them as
+/// another file, while threads take over the content files. It replaces the old one, atomically,
+/// after everything is on the disk. So a merge that is stopped changes nothing but files without
+/// rows, which the next merge uses.
 struct CacheMerge {
     let directory: CacheDirectory
     let content: ContentStore
@@ -74,9 +73,8 @@ struct CacheMerge {
     }
 
     /// Builds the new database, for a plan only the rows of the others' images. `lost` has the
-    /// unavailable files of a plan; nil for a merge.
-    ///
-    /// Returns false if a source could not be read: the next call reads it again or salvages it.
+    /// unavailable files of a plan; nil for a merge. Returns false if a source could not be read:
+    /// the next call reads it again or salvages it.
     private mutating func build(
         besides lost: Set<ContentDigest>? = nil
     ) throws(StorageError) -> Bool {

@@ -13,7 +13,6 @@ struct SpooledImage {
 }
 
 /// Rows of `freshness` in a file, until they are inserted in the order of their fingerprints.
-///
 /// Fingerprints are random; inserted in the order of images, each row visits a page. So they are
 /// distributed over 256 parts by their first byte; each part is sorted in memory. A row takes 56
 /// bytes of disk space for that time.

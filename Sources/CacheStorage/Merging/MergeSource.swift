@@ -1,11 +1,9 @@
 import PrefetchModel
 internal import SQLite
 
-/// A source of a merge. Reads its database in one transaction, and changes
-/// nothing in it.
-///
-/// The database may be anyone's, see ``CacheDatabase/accept(_:path:of:)``; paths are derived
-/// from digests.
+/// A source of a merge. Reads its database in one transaction, and changes nothing in it. The
+/// database may be anyone's, see ``CacheDatabase/accept(_:path:of:)``; paths are derived from
+/// digests.
 final class MergeSource {
     /// The position among the sources; 0 is the destination.
     let number: Int

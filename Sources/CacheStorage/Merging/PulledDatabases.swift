@@ -22,10 +22,9 @@ package struct PulledDatabases {
     /// Whether a database is there with that digest, from an earlier pull.
     package func has(_ digest: ContentDigest, of cache: String) throws(StorageError) -> Bool {
         let own = try open(cache)
-        let number = openat(
-            own.number, CacheDirectory.databaseName, O_RDONLY | O_NOFOLLOW | O_CLOEXEC)
-        guard number >= 0 else { return false }
-        let file = FileDescriptor(number)
+        guard let file = FileDescriptor.reading(CacheDirectory.databaseName, in: own) else {
+            return false
+        }
         return SHA256Hasher().digest(ofFile: file.number) == digest
     }
 

@@ -55,9 +55,8 @@ extension CacheDirectory {
         }
     }
 
-    /// The mode that the content folder implies; nil for the default.
-    ///
-    /// Used where the database is missing, which would hold the mode.
+    /// The mode that the content folder implies; nil for the default. Used where the database is
+    /// missing, which would hold the mode.
     var modeOfContent: FileMode? {
         guard let status = handle.status(of: "content"),
             let mode = FileMode(ofFolder: status.st_mode), mode.isShared
@@ -67,12 +66,10 @@ extension CacheDirectory {
 }
 
 extension FileDescriptor {
-    /// Sets the permissions of a file or a folder. Does not follow symbolic links.
-    ///
-    /// The file is not opened: closing any descriptor of a file releases the process's locks on it,
-    /// which SQLite relies on (POSIX; "How To Corrupt An SQLite Database File", section 2.2).
-    ///
-    /// With `sparesLinks`, a file with several names is unchanged.
+    /// Sets the permissions of a file or a folder. Does not follow symbolic links. The file is not
+    /// opened: closing any descriptor of a file releases the process's locks on it, which SQLite
+    /// relies on (POSIX; "How To Corrupt An SQLite Database File", section 2.2). With
+    /// `sparesLinks`, a file with several names is unchanged.
     ///
     /// - Throws: when the system refuses, which it does not for the owner.
     func setMode(

@@ -57,8 +57,7 @@ package final class CacheDirectory: Sendable {
         case readWrite
         /// Changes an existing cache; any other folder is an error.
         case existing
-        /// Changes nothing; any other folder is an error. The cache may belong to another
-        /// user.
+        /// Changes nothing; any other folder is an error. The cache may belong to another user.
         case readOnly
     }
 
@@ -84,18 +83,17 @@ package final class CacheDirectory: Sendable {
         self.fileSystem =
             fileSystem ?? FileSystem(of: handle) ?? FileSystem(isNetwork: false, name: "unknown")
         try CacheDirectory.checkOwner(path, status, access)
-        switch tagSize {
+        switch handle.status(of: CacheDirectory.tagName)?.size {
         case nil: try beginCache(access)
         case 0? where access == .readWrite: completeTag()
         default: break
         }
     }
 
-    /// Turns an empty folder into a cache, or finds that another process has just done so.
-    ///
-    /// The tag is created before any other name, except the lock: a process may have been stopped
-    /// between the two. So a folder with other names and without a tag is not a cache, even if
-    /// other processes change it at this moment.
+    /// Turns an empty folder into a cache, or finds that another process has just done so. The tag
+    /// is created before any other name, except the lock: a process may have been stopped between
+    /// the two. So a folder with other names and without a tag is not a cache, even if other
+    /// processes change it at this moment.
     private func beginCache(_ access: Access) throws(StorageError) {
         let names = Set(try handle.names())
         if names.contains(CacheDirectory.tagName) { return }
@@ -240,9 +238,6 @@ package final class CacheDirectory: Sendable {
         }
     }
 
-    /// Nil without a tag.
-    private var tagSize: Int? { handle.status(of: CacheDirectory.tagName)?.size }
-
     /// Writes a tag that a killed process left empty. Backup programs read it; no cache fails
     /// without it.
     private func completeTag() {
@@ -277,7 +272,7 @@ package final class CacheDirectory: Sendable {
         let path = path(of: name)
         _ = try writeNewFile(name, in: handle, replaces: replaces) {
             (number) throws(StorageError) in
-            try FileDescriptor.write(bytes, to: number, path: path)
+            try CacheDirectory.writeAll(bytes, to: number, path: path)
             return true
         }
     }

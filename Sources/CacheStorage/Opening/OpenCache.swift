@@ -50,11 +50,10 @@ package struct OpenCache: Sendable {
 
     // MARK: Opening
 
-    /// Locks and opens a cache. Without `creates`, a missing one is an error.
-    ///
-    /// If another run holds it, `whenHeld` is called once before waiting, with the holder if known.
-    /// The file system is detected unless it is given. Returns nil if another run holds the cache
-    /// and the wait is over.
+    /// Locks and opens a cache. Without `creates`, a missing one is an error. If another run holds
+    /// it, `whenHeld` is called once before waiting, with the holder if known. The file system is
+    /// detected unless it is given. Returns nil if another run holds the cache and the wait is
+    /// over.
     package static func open(
         path: String, creates: Bool = true, waiting: LockWaiting, fileSystem: FileSystem? = nil,
         whenHeld: (LockHolder?) -> Void = { _ in }
@@ -208,7 +207,9 @@ package struct OpenCache: Sendable {
 
     /// Gives new files this mode, now and in later runs.
     func use(_ mode: FileMode) throws(StorageError) {
-        if try database.fileMode() != mode { try database.remember(mode) }
+        if try database.fileMode() != mode {
+            try database.set(.fileMode, to: Int64(mode.ofFiles))
+        }
         directory.use(mode)
         try database.keepLog(mode.isShared)
     }
@@ -248,11 +249,9 @@ package struct OpenCache: Sendable {
     }
 
     /// Makes the next run salvage the database, which turned out to be damaged during this one.
-    /// Nothing may be written afterwards.
-    ///
-    /// A failing disk makes a sound database look damaged. So the database is checked first;
-    /// without a finding, the next run only checks it again, the first time this happens. Returns
-    /// whether the next run salvages it.
+    /// Nothing may be written afterwards. A failing disk makes a sound database look damaged. So
+    /// the database is checked first; without a finding, the next run only checks it again, the
+    /// first time this happens. Returns whether the next run salvages it.
     package func noteDamage() throws(StorageError) -> Bool {
         // The name may lead to another database by now.
         try checkHold()

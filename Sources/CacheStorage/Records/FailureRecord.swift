@@ -142,11 +142,9 @@ package struct FailureRecord: Sendable {
     }
 
     /// Records a failure that does not count: a refusal (401, 403, 407), or a variant that cannot
-    /// be made.
-    ///
-    /// A refusal leaves the row of a permanent failure unchanged, with its blacklisting, adds to
-    /// the row of an earlier refusal, and replaces any other row. A variant's failure leaves an
-    /// equal row unchanged and replaces any other.
+    /// be made. A refusal leaves the row of a permanent failure unchanged, with its blacklisting,
+    /// adds to the row of an earlier refusal, and replaces any other row. A variant's failure
+    /// leaves an equal row unchanged and replaces any other.
     func noteHarmless(in database: Connection) throws {
         let statement = try database.prepare(
             """

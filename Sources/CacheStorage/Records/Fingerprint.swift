@@ -13,10 +13,8 @@ package struct RecipeFingerprint: Hashable, Sendable {
 }
 
 /// Identifies a variant in the table `freshness`: the exclusive-or of the 128-bit fingerprints of
-/// key and recipe.
-///
-/// The upper half is the table's primary key. If two variants share it, the lower half tells them
-/// apart; the later one has no row and is requested at every run.
+/// key and recipe. The upper half is the table's primary key. If two variants share it, the lower
+/// half tells them apart; the later one has no row and is requested at every run.
 package struct VariantFingerprint: Hashable, Sendable {
     /// `freshness.fingerprint`
     package let upper: Int64

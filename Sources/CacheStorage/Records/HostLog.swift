@@ -15,10 +15,8 @@ package struct HostLog: Sendable {
         return states
     }
 
-    /// Calls `body` for all hosts with a record, in no order; skips damaged rows.
-    ///
-    /// Skips rows later than `now`, the wall clock, by more than
-    /// ``PrefetchModel/Timestamp/toleratedClockStep``.
+    /// Calls `body` for all hosts with a record, in no order; skips damaged rows. Skips rows later
+    /// than `now`, the wall clock, by more than ``PrefetchModel/Timestamp/toleratedClockStep``.
     package func forEach(at now: Timestamp, _ body: (HostState) -> Void) throws(StorageError) {
         try database.read("reading the hosts") { database in
             try database.forEach("SELECT \(HostState.columns) FROM host") { row in
@@ -64,9 +62,7 @@ package struct HostLog: Sendable {
     }
 
     /// Writes the state of some hosts in one transaction, and removes the rows of those back to
-    /// normal. Other hosts are unchanged.
-    ///
-    /// Pauses are cut to ``longestCooling``.
+    /// normal. Other hosts are unchanged. Pauses are cut to ``longestCooling``.
     package func save(_ states: [HostState]) throws(StorageError) {
         guard !states.isEmpty else { return }
         try database.write("noting the hosts") { database in

@@ -48,11 +48,9 @@ package struct HostState: Hashable, Sendable {
             && (coolingUntil ?? time) <= time
     }
 
-    /// Reads the columns of ``columns``; nil if a value is invalid.
-    ///
-    /// The one reader of the table. The row may be damaged or from another cache, and must neither
-    /// stop nor flood a host. So a longer interval, latency or pause than a run stores is dropped,
-    /// and larger counts are cut.
+    /// Reads the columns of ``columns``; nil if a value is invalid. The one reader of the table.
+    /// The row may be damaged or from another cache, and must neither stop nor flood a host. So a
+    /// longer interval, latency or pause than a run stores is dropped, and larger counts are cut.
     init?(_ row: borrowing Statement) throws {
         let (concurrency, failures) = (try row.optionalInteger(1), try row.integer(2))
         let waits = try [5, 6].map { try row.optionalInteger($0) }

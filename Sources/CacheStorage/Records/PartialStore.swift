@@ -6,10 +6,9 @@ internal import SQLite
 import Threading
 
 /// Interrupted downloads that later attempts and runs resume: the table `partial` and its files
-/// `tmp/<SHA-256 of the key>.partial`.
-///
-/// There are few, so all rows are held in memory: a look-up costs no query and no wait. Any thread
-/// may use it; changes run one after another. Only for the holder of the cache's lock.
+/// `tmp/<SHA-256 of the key>.partial`. There are few, so all rows are held in memory: a look-up
+/// costs no query and no wait. Any thread may use it; changes run one after another. Only for the
+/// holder of the cache's lock.
 package final class PartialStore: Sendable {
     package struct Part: Hashable, Sendable {
         package let size: ByteCount
@@ -84,10 +83,9 @@ package final class PartialStore: Sendable {
     }
 
     /// Moves the partial download of a key from the same URL into memory. A download from another
-    /// URL is kept: redirects may still lead there.
-    ///
-    /// The buffer has the size that ``part(key:)`` returns. Returns false if there is no download,
-    /// or its file is damaged; the buffer may have been written to.
+    /// URL is kept: redirects may still lead there. The buffer has the size that ``part(key:)``
+    /// returns. Returns false if there is no download, or its file is damaged; the buffer may have
+    /// been written to.
     ///
     /// - Throws: when the database cannot be written; the download is kept then.
     package func take(

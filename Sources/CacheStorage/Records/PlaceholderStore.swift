@@ -50,7 +50,10 @@ package struct PlaceholderStore: Sendable {
         guard !placeholders.isEmpty else { return }
         try database.write("storing placeholders") { database in
             for (resource, placeholder) in placeholders {
-                try PlaceholderStore.put(placeholder, resource: resource, in: database)
+                try database.run(
+                    "UPDATE resource SET thumbhash = ?2, color = ?3 WHERE id = ?1",
+                    .integer(resource), .blob(placeholder.thumbHash),
+                    .init(placeholder.colour.map { Int64($0.number) }))
             }
         }
     }
@@ -59,14 +62,6 @@ package struct PlaceholderStore: Sendable {
         thumbhash IS NULL
         AND EXISTS (SELECT 1 FROM variant WHERE variant.resource_id = resource.id)
         """
-
-    private static func put(
-        _ placeholder: Placeholder, resource: Int64, in database: Connection
-    ) throws {
-        try database.run(
-            "UPDATE resource SET thumbhash = ?2, color = ?3 WHERE id = ?1", .integer(resource),
-            .blob(placeholder.thumbHash), .init(placeholder.colour.map { Int64($0.number) }))
-    }
 
     static func fetch(resource: Int64, in database: Connection) throws -> Placeholder? {
         try database.first("SELECT thumbhash, color FROM resource WHERE id = ?", .integer(resource))

@@ -76,15 +76,6 @@ package struct ResourceSet: Hashable, Sendable {
         }
     }
 
-    package func isSubset(of other: ResourceSet) -> Bool {
-        guard outliers.isSubset(of: other.outliers) else { return false }
-        return pages.enumerated().allSatisfy { index, page in
-            guard !page.isEmpty else { return true }
-            guard index < other.pages.count, !other.pages[index].isEmpty else { return false }
-            return zip(page, other.pages[index]).allSatisfy { $0 & ~$1 == 0 }
-        }
-    }
-
     private static func place(of resource: Int64) -> (word: Int, bit: UInt64) {
         (Int(resource >> 6) & (pageWords - 1), 1 << UInt64(resource & 63))
     }

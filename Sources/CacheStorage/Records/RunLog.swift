@@ -31,11 +31,9 @@ package struct RunLog: Sendable {
     }
 
     /// Removes the remains of an interrupted run. Only for the holder of the lock, while nothing is
-    /// being stored.
-    ///
-    /// With `scansContent` it looks for content files without a row, which reads every folder and
-    /// is needed only after an interrupted run. Partial downloads with both file and row are kept.
-    /// Returns the number of files removed.
+    /// being stored. With `scansContent` it looks for content files without a row, which reads
+    /// every folder and is needed only after an interrupted run. Partial downloads with both file
+    /// and row are kept. Returns the number of files removed.
     @discardableResult
     package func removeOrphans(scansContent: Bool) throws(StorageError) -> Int {
         try content.removeTemporaries(keeping: partials.reconcile())

@@ -10,10 +10,9 @@ package struct NotedVariant: Hashable, Sendable {
     package var isOfRun = true
 }
 
-/// The current and superseded variants of one resource. A value: others read and write the rows.
-///
-/// A current variant is tagged with one name. If several names have its recipe, the tag is `main`
-/// if that is among them, else the first; the other names find it through the table `variant_name`.
+/// The current and superseded variants of one resource. A value: others read and write the rows. A
+/// current variant is tagged with one name. If several names have its recipe, the tag is `main` if
+/// that is among them, else the first; the other names find it through the table `variant_name`.
 struct VariantUses {
     struct VariantUse: Equatable {
         let recipe: String

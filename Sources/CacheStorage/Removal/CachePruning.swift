@@ -1,15 +1,8 @@
 package import PrefetchModel
 
-package struct PruningResult: Hashable, Sendable {
-    /// Whether it was not stopped early.
-    package var isComplete = true
-    package var isWithinLimits = true
-}
-
-/// Removes the images, variants and history that rules pick, or estimates that removal.
-///
-/// Works in batches, each permanent: after a kill the cache is sound, and the next call continues.
-/// Images that several rules pick are removed once.
+/// Removes the images, variants and history that rules pick, or estimates that removal. Works in
+/// batches, each permanent: after a kill the cache is sound, and the next call continues. Images
+/// that several rules pick are removed once.
 package struct CachePruning {
     private let rules: PruneRules
     private let now: Timestamp
@@ -32,17 +25,16 @@ package struct CachePruning {
         self.isProtected = isProtected
     }
 
-    /// Applies the rules, and calls `report` with the totals after each batch.
+    /// Applies the rules, and calls `report` with the totals after each batch. Returns whether it
+    /// was not stopped early.
     package func run(
         _ removal: some ImageRemoving, _ report: (RemovalTotals) -> Void
-    ) throws(StorageError) -> PruningResult {
+    ) throws(StorageError) -> Bool {
         let isComplete = try apply(removal, report, in: removal.database)
         try removal.finish()
-        return PruningResult(
-            isComplete: isComplete, isWithinLimits: try target(for: removal.usage) == nil)
+        return isComplete
     }
 
-    /// Returns whether it was not stopped early.
     private func apply(
         _ removal: some ImageRemoving, _ report: (RemovalTotals) -> Void, in database: CacheDatabase
     ) throws(StorageError) -> Bool {
@@ -144,9 +136,8 @@ package struct NextPruning: Sendable {
 }
 
 extension CacheCatalog {
-    /// Returns the removals that a pruning would make now; nil if no rules are stored.
-    ///
-    /// Limits are compared with the totals. Rules that pick images read the row of each image.
+    /// Returns the removals that a pruning would make now; nil if no rules are stored. Limits are
+    /// compared with the totals. Rules that pick images read the row of each image.
     package func nextPruning(at now: Timestamp) throws(StorageError) -> NextPruning? {
         let rules = try database.read("reading properties") { try PruneRules.stored(in: $0) }
         guard let rules else { return nil }

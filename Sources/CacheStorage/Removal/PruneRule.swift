@@ -1,11 +1,10 @@
 package import PrefetchModel
 internal import SQLite
 
-/// A rule of `prefetch prune` that has at most one value and that a later run can apply again.
-///
-/// A new rule takes three places: a case, its row in ``definition``, and an option in
-/// `PruneOptions`. Rules without a value need no option. `run --prune`, help, stored rules,
-/// messages and pruning iterate over the cases.
+/// A rule of `prefetch prune` that has at most one value and that a later run can apply again. A
+/// new rule takes three places: a case, its row in ``definition``, and an option in `PruneOptions`.
+/// Rules without a value need no option. `run --prune`, help, stored rules, messages and pruning
+/// iterate over the cases.
 package enum PruneRule: String, CaseIterable, Sendable {
     // In the order in which `stats` prints rules.
     case unlistedFor = "unlisted-for"
@@ -125,10 +124,9 @@ extension PruneRule {
         /// Millionths of the whole, see ``Share``.
         case share
 
-        /// Parses a value from a command line.
-        ///
-        /// Ages need a unit: `30` in the sense of days would be read as seconds, and the rule would
-        /// remove nearly everything. Sizes below 1 MiB need one for the same reason.
+        /// Parses a value from a command line. Ages need a unit: `30` in the sense of days would be
+        /// read as seconds, and the rule would remove nearly everything. Sizes below 1 MiB need one
+        /// for the same reason.
         func value(_ text: String?) -> Int64? {
             guard self != .none else { return text == nil ? 1 : nil }
             guard let text else { return nil }
@@ -176,9 +174,8 @@ extension PruneRule {
 
     typealias ImagePredicate = (ScannedImage) -> Bool
 
-    /// The rows that a rule removes.
-    ///
-    /// Functions take the rule's value, the wall clock and a connection on which they may read.
+    /// The rows that a rule removes. Functions take the rule's value, the wall clock and a
+    /// connection on which they may read.
     enum Effect {
         /// Removes images for which the returned predicate holds.
         case images((Int64, Timestamp, Connection) throws -> ImagePredicate)

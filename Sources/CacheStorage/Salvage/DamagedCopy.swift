@@ -3,10 +3,8 @@ import PrefetchModel
 internal import SQLite
 
 /// A copy of a damaged database, from which all readable rows are read; the original is not
-/// changed.
-///
-/// The log is moved into the copy as far as it is intact and belongs to it. Unreadable blocks of
-/// the disk are zeros in the copy.
+/// changed. The log is moved into the copy as far as it is intact and belongs to it. Unreadable
+/// blocks of the disk are zeros in the copy.
 final class DamagedCopy {
     /// The cache with the copy among its temporary files.
     private let directory: CacheDirectory
@@ -101,10 +99,8 @@ final class DamagedCopy {
 
     /// Calls `body` for each page of some kinds, with a connection in which that page is a whole
     /// table named `page` with the columns of a layout. An interior page includes the pages below
-    /// it.
-    ///
-    /// To do so it replaces the first page by one with such a schema. SQLite then reads the page as
-    /// usual, including overflow pages.
+    /// it. To do so it replaces the first page by one with such a schema. SQLite then reads the
+    /// page as usual, including overflow pages.
     func forEachPage(
         ofKinds kinds: [PageKind], as layout: TableLayout,
         _ body: (Connection, Int) throws -> Void
@@ -176,12 +172,10 @@ final class DamagedCopy {
     ) throws(StorageError) {
         let name = CacheDirectory.databaseName + suffix
         let path = other.path(of: name)
-        let number = openat(other.handle.number, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC)
-        guard number >= 0 else {
+        guard let source = FileDescriptor.reading(name, in: other.handle) else {
             if !suffix.isEmpty, errno == ENOENT { return }
             throw .system("open", path)
         }
-        let source = FileDescriptor(number)
         let copyName = self.name + suffix
         try directory.remove(copyName)
         try directory.makeFile(copyName)

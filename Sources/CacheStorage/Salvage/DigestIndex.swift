@@ -1,9 +1,8 @@
 import PrefetchModel
 internal import SQLite
 
-/// The entries of the index `variant_sha256` of a damaged database: the digest of each variant.
-///
-/// If an interior page of an index is damaged or replaced, some entries cannot be reached from its
+/// The entries of the index `variant_sha256` of a damaged database: the digest of each variant. If
+/// an interior page of an index is damaged or replaced, some entries cannot be reached from its
 /// root. They are then read page by page, like rows. They count as proof unless there are signs of
 /// pages of another database.
 final class DigestIndex {

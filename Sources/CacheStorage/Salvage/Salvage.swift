@@ -2,9 +2,7 @@ import PrefetchModel
 internal import SQLite
 
 /// Carries all readable rows of a damaged database, and missing ones from its snapshot, into a new
-/// one.
-///
-/// Each table is read from both ends up to the damage. The gap is searched page by page, as
+/// one. Each table is read from both ends up to the damage. The gap is searched page by page, as
 /// SQLite's own recovery does, which also finds rows on unreachable pages and in a database without
 /// its schema. Each row must be valid, and the file that it names must exist.
 struct Salvage {

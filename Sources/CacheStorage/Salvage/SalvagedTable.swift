@@ -1,10 +1,9 @@
 import PrefetchModel
 internal import SQLite
 
-/// A table that a salvage carries into a new database.
-///
-/// Omitted are tables that follow from others: `freshness` is rebuilt, the next run fills `folder`,
-/// and triggers keep the totals. `listing` is omitted because it serves only removals.
+/// A table that a salvage carries into a new database. Omitted are tables that follow from others:
+/// `freshness` is rebuilt, the next run fills `folder`, and triggers keep the totals. `listing` is
+/// omitted because it serves only removals.
 struct SalvagedTable: Sendable {
     let name: String
     /// The column that tells which of two rows of one key is newer.

@@ -1,11 +1,10 @@
 import PrefetchModel
 internal import SQLite
 
-/// Adds rows of the snapshot that the damaged database did not yield.
-///
-/// Tables that were read completely get none: rows that they lack were removed. If both have an
-/// image, the damaged database's row is newer and stays. Variants are added only to the source that
-/// they were made from.
+/// Adds rows of the snapshot that the damaged database did not yield. Tables that were read
+/// completely get none: rows that they lack were removed. If both have an image, the damaged
+/// database's row is newer and stays. Variants are added only to the source that they were made
+/// from.
 struct SnapshotMerge {
     let directory: CacheDirectory
     let target: Connection

@@ -2,12 +2,10 @@ import PrefetchModel
 internal import SQLite
 
 extension MetadataStatements {
-    /// Removes whole images and all their metadata.
-    ///
-    /// Uses one statement per table instead of one per image. So each table and index is traversed
-    /// once, in page order as far as SQLite sorts. Triggers and foreign keys would traverse them
-    /// for each image. Rows are read before the removal: RETURNING keeps all rows until its end and
-    /// takes a third more time.
+    /// Removes whole images and all their metadata. Uses one statement per table instead of one per
+    /// image. So each table and index is traversed once, in page order as far as SQLite sorts.
+    /// Triggers and foreign keys would traverse them for each image. Rows are read before the
+    /// removal: RETURNING keeps all rows until its end and takes a third more time.
     mutating func remove(
         images ids: some Sequence<Int64>, in database: Connection
     ) throws -> RemovedRows {

@@ -2,11 +2,10 @@ package import PrefetchModel
 internal import SQLite
 import Threading
 
-/// Writes rows in groups, on the thread that calls ``run(delivered:)``.
-///
-/// Files are in place before their rows are enqueued. The file system is synced before each commit,
-/// not only before the checkpoint: the kernel may write the log to disk at any time after the
-/// commit, and the files that it names must be there first.
+/// Writes rows in groups, on the thread that calls ``run(delivered:)``. Files are in place before
+/// their rows are enqueued. The file system is synced before each commit, not only before the
+/// checkpoint: the kernel may write the log to disk at any time after the commit, and the files
+/// that it names must be there first.
 package final class MetadataWriter: Sendable {
     /// The guarantee that a finished entry has.
     package enum Durability: String, CaseIterable, Sendable {
@@ -99,9 +98,8 @@ package final class MetadataWriter: Sendable {
 
     package var evicted: RemovalTotals { state.withLock { $0.evicted } }
 
-    /// Enqueues a change after ``ContentStore`` has stored and pinned its files.
-    ///
-    /// Changes are committed in order. Only changes with a token are delivered.
+    /// Enqueues a change after ``ContentStore`` has stored and pinned its files. Changes are
+    /// committed in order. Only changes with a token are delivered.
     package func enqueue(_ change: MetadataChange, token: Int?) {
         let item = QueuedChange(change: change, token: token, memory: change.memoryEstimate)
         // The writer needs to wake for the first row of a group and for its last.

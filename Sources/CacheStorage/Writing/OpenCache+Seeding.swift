@@ -3,10 +3,8 @@ package import PrefetchModel
 extension OpenCache {
     /// Stores images outside a run: commits the files that `place` stores and pins together with
     /// the rows that it returns. The names of `variants` are recorded as in a run. After an error
-    /// nothing of the images is left, as far as the disk allows.
-    ///
-    /// Since no run is logged, a property marks the operation. After a kill, the next run looks for
-    /// files without a row.
+    /// nothing of the images is left, as far as the disk allows. Since no run is logged, a property
+    /// marks the operation. After a kill, the next run looks for files without a row.
     package func seed(
         _ variants: [RequestedVariant], at now: Timestamp,
         _ place: () throws(StorageError) -> [ImageChange]

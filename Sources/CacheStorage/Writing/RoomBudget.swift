@@ -2,10 +2,9 @@ package import PrefetchModel
 import Threading
 
 /// The disk space for a run's new content files, so that the cache stays within its size limit
-/// during the run.
-///
-/// Entries request room before they store files, and wait in turn, while the writer evicts
-/// images that are not in the run's lists. When none is left, requests that do not fit are refused.
+/// during the run. Entries request room before they store files, and wait in turn, while the writer
+/// evicts images that are not in the run's lists. When none is left, requests that do not fit are
+/// refused.
 package final class RoomBudget: Sendable {
     package enum Answer: Sendable {
         case given

@@ -178,7 +178,7 @@ package final class ListFetcher: ListOpening {
     }
 
     func opened(_ file: ListFile, _ source: OpenedList.ListSource) -> OpenedList {
-        store.use(file)
+        file.touch()
         let name = file.list.url
         let (count, isNews): (WritableKeyPath<ListCounts, Int>, Bool) =
             switch source {

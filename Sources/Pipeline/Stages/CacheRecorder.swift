@@ -136,11 +136,11 @@ final class CacheRecorder: RunRecording {
         try cache.store(rules)
         guard try cache.isTimeToPrune(at: time) else { return nil }
         let removal = ImageRemoval(cache, variant: nil, at: time)
-        let ending = try withoutActuallyEscaping(isStopped) { isStopped in
+        let isComplete = try withoutActuallyEscaping(isStopped) { isStopped in
             // Listings and uses of this run count as of its start.
             try CachePruning(rules, at: startedAt, until: isStopped).run(removal) { _ in }
         }
-        if ending.isComplete { try cache.notePruning(at: time) }
+        if isComplete { try cache.notePruning(at: time) }
         return removal.totals
     }
 

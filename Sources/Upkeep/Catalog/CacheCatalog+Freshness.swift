@@ -63,10 +63,8 @@ extension CacheCatalog.ListRow {
 
 extension ListSelection.FreshnessTest {
     /// Tests whether an image will be fresh (or stale) for a run with default flags after a time
-    /// from `now` on.
-    ///
-    /// It is ``HTTPSemantics/Freshness/isFresh(validatedAt:expiresAt:at:rules:)`` with rules that
-    /// neither force nor limit a lifetime, as conditions for SQL.
+    /// from `now` on. It is ``HTTPSemantics/Freshness/isFresh(validatedAt:expiresAt:at:rules:)``
+    /// with rules that neither force nor limit a lifetime, as conditions for SQL.
     package init(fresh: Bool, at now: Timestamp, ahead: Duration = .zero) {
         self.init(
             latestValidation: now.advanced(by: Timestamp.toleratedClockStep),

@@ -2,11 +2,9 @@ import CacheStorage
 package import Pipeline
 package import PrefetchModel
 
-/// Checks a cache and the needs of a run over it without changing anything: all of `doctor`.
-///
-/// A failed check does not stop the checks that do not depend on it.
-///
-/// It reads the write-ahead log through its index as it is, or without an index the database alone.
+/// Checks a cache and the needs of a run over it without changing anything: all of `doctor`. A
+/// failed check does not stop the checks that do not depend on it. It reads the write-ahead log
+/// through its index as it is, or without an index the database alone.
 package struct CacheCheckUp: Sendable {
     package let path: String
     /// The configuration of a run with the defaults.

@@ -87,10 +87,8 @@ extension Diagnosis {
         package static let period = Duration.seconds(28 * 86400)
 
         /// Takes the start and the stored bytes of runs; runs before the period do not count. `now`
-        /// is by the wall clock.
-        ///
-        /// Bytes that replaced other images count too, so this is an upper limit. The growth of a
-        /// cache younger than a day is taken as one day's.
+        /// is by the wall clock. Bytes that replaced other images count too, so this is an upper
+        /// limit. The growth of a cache younger than a day is taken as one day's.
         package init(_ runs: [(startedAt: Timestamp, stored: ByteCount)], at now: Timestamp) {
             let start = now.advanced(by: .zero - Growth.period)
             let recent = runs.filter { $0.startedAt >= start && $0.startedAt <= now }

@@ -23,41 +23,38 @@ package struct Diagnosis: Hashable, Sendable {
     /// A way to fix it; nil without a problem, or when none is known.
     package let remedy: String?
 
-    private init(_ check: Check, _ state: DiagnosisState, _ message: String, _ remedy: String?) {
-        self.check = check
-        self.state = state
-        self.message = message
-        self.remedy = remedy
-    }
-
     package static func ok(_ check: Check, _ message: String) -> Diagnosis {
-        Diagnosis(check, .ok, message, nil)
+        Diagnosis(check: check, state: .ok, message: message, remedy: nil)
     }
 
     package static func wrong(_ check: Check, _ message: String, remedy: String?) -> Diagnosis {
-        Diagnosis(check, .wrong, message, remedy)
+        Diagnosis(check: check, state: .wrong, message: message, remedy: remedy)
     }
 
     package static func unknown(
         _ check: Check, _ message: String, remedy: String? = nil
     ) -> Diagnosis {
-        Diagnosis(check, .unknown, message, remedy)
+        Diagnosis(check: check, state: .unknown, message: message, remedy: remedy)
     }
 
+}
+
+extension Diagnosis {
     /// Takes an error as a problem where it says so, otherwise as unknown.
     package init(_ check: Check, _ error: StorageError) {
-        switch error.code {
-        case .missing:
-            self.init(check, .wrong, error.message, error.hint ?? "`prefetch run` fills it")
-        case .refused:
-            self.init(
-                check, .wrong, error.message,
-                error.hint ?? "name another directory with --cache-dir")
-        case .database where error.isDamage:
-            self.init(check, .wrong, "is damaged: \(error.message)", error.hint)
-        case .system, .database:
-            self.init(check, .unknown, "\(error.operation): \(error.message)", error.hint)
-        }
+        self =
+            switch error.code {
+            case .missing:
+                .wrong(check, error.message, remedy: error.hint ?? "`prefetch run` fills it")
+            case .refused:
+                .wrong(
+                    check, error.message,
+                    remedy: error.hint ?? "name another directory with --cache-dir")
+            case .database where error.isDamage:
+                .wrong(check, "is damaged: \(error.message)", remedy: error.hint)
+            case .system, .database:
+                .unknown(check, "\(error.operation): \(error.message)", remedy: error.hint)
+            }
     }
 }
 

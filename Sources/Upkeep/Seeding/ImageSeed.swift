@@ -5,10 +5,8 @@ import Hashing
 package import Pipeline
 package import PrefetchModel
 
-/// A local image file, processed as a run would if its origin had sent these bytes.
-///
-/// Everything is decoded and encoded before the cache is touched, so refused bytes leave it
-/// unchanged.
+/// A local image file, processed as a run would if its origin had sent these bytes. Everything is
+/// decoded and encoded before the cache is touched, so refused bytes leave it unchanged.
 package struct ImageSeed {
     private let configuration: RunConfiguration
     private let bytes: [UInt8]

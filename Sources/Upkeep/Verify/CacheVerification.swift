@@ -2,13 +2,10 @@ package import CacheStorage
 package import PrefetchModel
 import Threading
 
-/// Compares a cache's content files with their names and rows, and rows with each other.
-///
-/// It raises no false alarm while a run writes: every problem is checked twice, and files without a
-/// row count only while no process holds the cache.
-///
-/// The 256 folders of content files are checked in order, so that an interrupted verification can
-/// resume.
+/// Compares a cache's content files with their names and rows, and rows with each other. It raises
+/// no false alarm while a run writes: every problem is checked twice, and files without a row count
+/// only while no process holds the cache. The 256 folders of content files are checked in order, so
+/// that an interrupted verification can resume.
 package struct CacheVerification: Sendable {
     /// The scope and the time limit.
     package struct Extent: Sendable {
@@ -237,22 +234,17 @@ package struct CacheVerification: Sendable {
     }
 
     private func otherFindings() throws(StorageError) -> [Finding] {
-        var findings: [Finding] = []
-        for name in try inspection.strangeNames() {
-            findings.append(
-                Finding(
-                    kind: .unexpected, path: "content/\(name)",
-                    message: "is not a folder of content files"))
+        var findings = try inspection.strangeNames().map { name in
+            Finding(
+                kind: .unexpected, path: "content/\(name)",
+                message: "is not a folder of content files")
         }
         findings += try freshnessFindings()
         if let difference = try inspection.differenceOfTotals() {
             try cache?.rebuildTotals()
             findings.append(Finding(kind: .totals, message: difference, isRepaired: cache != nil))
         }
-        findings += try partialFindings()
-        findings += try temporaryFindings()
-        findings += try crashFindings()
-        return findings
+        return try findings + partialFindings() + temporaryFindings() + crashFindings()
     }
 
     private func partialFindings() throws(StorageError) -> [Finding] {

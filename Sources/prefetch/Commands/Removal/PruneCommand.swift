@@ -70,7 +70,7 @@ struct PruneCommand: InvokedCommand, SearchingCommand {
         let pruning = CachePruning(rules, at: WallClock.now()) {
             deadline.map { .now >= $0 } ?? false
         }
-        let result: (totals: RemovalTotals, usage: DiskUsage, ending: PruningResult)
+        let result: (totals: RemovalTotals, usage: DiskUsage, isComplete: Bool)
         if isDryRun {
             let list = RemovalList(isWanted: json || !quiet, json: json)
             result = try prune(pruning, by: RemovalEstimate(catalog, variant: nil, list.add))
@@ -83,8 +83,8 @@ struct PruneCommand: InvokedCommand, SearchingCommand {
                     pruning, by: ImageRemoval(cache, variant: nil, at: WallClock.now()))
             }
         }
-        try say(result.totals, result.usage, result.ending)
-        guard result.ending.isComplete else {
+        try say(result.totals, result.usage, isComplete: result.isComplete)
+        guard result.isComplete else {
             throw UserError(
                 .incomplete, "time limit reached before the end",
                 hint: "run it again to continue")
@@ -93,16 +93,17 @@ struct PruneCommand: InvokedCommand, SearchingCommand {
 
     private func prune(
         _ pruning: CachePruning, by removal: some ImageRemoving
-    ) throws -> (totals: RemovalTotals, usage: DiskUsage, ending: PruningResult) {
+    ) throws -> (totals: RemovalTotals, usage: DiskUsage, isComplete: Bool) {
         var line = ProgressText(isWanted: !quiet && !isDryRun)
         defer { line.clear() }
-        let ending = try pruning.run(removal) { line.show("prefetch: pruning: \($0.text)") }
-        return (removal.totals, try removal.usage, ending)
+        let isComplete = try pruning.run(removal) { line.show("prefetch: pruning: \($0.text)") }
+        return (removal.totals, try removal.usage, isComplete)
     }
 
-    private func say(_ totals: RemovalTotals, _ usage: DiskUsage, _ ending: PruningResult) throws {
+    private func say(_ totals: RemovalTotals, _ usage: DiskUsage, isComplete: Bool) throws {
         if json {
-            try LineWriter.print(JSONObject(totals, usage, ending, isDryRun: isDryRun))
+            try LineWriter.print(
+                JSONObject(totals, usage, isComplete: isComplete, isDryRun: isDryRun))
         } else if !quiet {
             let verb = isDryRun ? "would remove" : "removed"
             let left = isDryRun ? "would be" : usage.files == 1 ? "is" : "are"
@@ -155,12 +156,12 @@ struct PruneCommand: InvokedCommand, SearchingCommand {
 
 extension JSONObject {
     fileprivate init(
-        _ totals: RemovalTotals, _ usage: DiskUsage, _ ending: PruningResult, isDryRun: Bool
+        _ totals: RemovalTotals, _ usage: DiskUsage, isComplete: Bool, isDryRun: Bool
     ) {
         self.init()
         add("type", "summary")
         add("dry_run", isDryRun)
-        add("complete", ending.isComplete)
+        add("complete", isComplete)
         add(totals)
         add("files_left", usage.files)
         add("disk_bytes_left", usage.size)
