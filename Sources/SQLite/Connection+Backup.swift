@@ -32,9 +32,7 @@ extension Connection {
         try copy.check(end)
         return true
     }
-}
 
-extension Connection {
     package func serialized() throws(SQLiteError) -> [UInt8] {
         checkOwner()
         var count: Int64 = 0

@@ -68,8 +68,8 @@ extension Connection {
     }
 
     /// Interrupts `body` soon after `isStopped` returns true: its statements throw
-    /// `SQLITE_INTERRUPT`. The closure is called every few thousand virtual machine instructions,
-    /// in place of the time limit.
+    /// `SQLITE_INTERRUPT`. It is called every few thousand instructions, in place of the time
+    /// limit.
     package func withInterruption<Result>(
         when isStopped: () -> Bool, _ body: () throws -> Result
     ) throws -> Result {

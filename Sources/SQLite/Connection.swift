@@ -3,11 +3,9 @@ internal import Glibc
 
 /// A connection to a database file, with extended result codes and foreign keys enabled. Names in
 /// double quotes are never string literals. Views, and functions with effects in a schema, are
-/// refused, and sizes limited.
-///
-/// Only one thread at a time may use it and its statements: its creator, or the borrower from
-/// ``SerializedConnection``. Every row checks this. So it is opened with `SQLITE_OPEN_NOMUTEX`,
-/// which saves a mutex per call: a million rows are ten million calls.
+/// refused, and sizes limited. Only one thread at a time may use it and its statements: its
+/// creator, or the borrower from ``SerializedConnection``. Every row checks this, so it is opened
+/// with `SQLITE_OPEN_NOMUTEX`, which saves a mutex per call: a million rows are ten million calls.
 package final class Connection {
     package enum FileAccess: Sendable {
         /// Creates the file if it is missing.
@@ -38,9 +36,8 @@ package final class Connection {
         case truncate
     }
 
-    /// The text of a statement. Its hash is its length: hashing hundreds of bytes twice per use
-    /// took a tenth of the time of inserting a row. Most texts are literals, which compare equal by
-    /// address.
+    /// The text of a statement. Its hash is its length: hashing took a tenth of the time of
+    /// inserting a row. Most texts are literals, which compare equal by address.
     private struct StatementText: Hashable {
         let sql: String
 
@@ -51,8 +48,7 @@ package final class Connection {
     private(set) var handle: OpaquePointer?
     /// Kept for SQLite; nil for a file.
     private let remote: RemoteDatabase?
-    /// Unused statements by text. Texts never contain values, so there are a few dozen; a look-up
-    /// costs less than preparing one.
+    /// Unused statements by text, a few dozen; a look-up costs less than preparing one.
     private var idle: [StatementText: OpaquePointer] = [:]
     private var owner = pthread_self()
     /// At a fixed address, for SQLite's callback.
@@ -61,8 +57,7 @@ package final class Connection {
     /// Set once per process. Has no effect if SQLite was initialised before.
     private static let countsNoMemory = csqlite_count_no_memory() == SQLITE_OK
 
-    /// Opens a database; SQLite may not read the file before the first statement. The path is never
-    /// a URI.
+    /// Opens a database, which SQLite may not read before the first statement; never by a URI.
     package convenience init(
         path: String, access: FileAccess, busyTimeout: Duration = .zero
     ) throws(SQLiteError) {
@@ -147,8 +142,7 @@ package final class Connection {
 
     // MARK: Statements
 
-    /// Executes statements without parameters, separated by semicolons. Each has the whole time
-    /// limit.
+    /// Executes statements separated by semicolons; each has the whole time limit.
     package func execute(_ sql: String) throws(SQLiteError) {
         let handle = try open(for: sql)
         let code = sql.withCString { text in
@@ -179,8 +173,7 @@ package final class Connection {
 
     package var lastInsertedRowID: Int64 { sqlite3_last_insert_rowid(handle) }
 
-    /// The number of rows that the last statement changed, without those changed by triggers or
-    /// foreign keys.
+    /// The rows that the last statement changed itself, not by triggers or foreign keys.
     package var changes: Int { Int(sqlite3_changes64(handle)) }
 
     /// Returns a statement without bound values.
@@ -265,9 +258,8 @@ package final class Connection {
         return (Int(frames), Int(moved))
     }
 
-    /// Sets whether the emptied log and its index remain when the last connection closes. Readers
-    /// without write permission need them, as SQLite cannot create them
-    /// (`SQLITE_FCNTL_PERSIST_WAL`).
+    /// Sets whether the emptied log and its index remain when the last connection closes: readers
+    /// without write permission cannot create them (`SQLITE_FCNTL_PERSIST_WAL`).
     package func keepLog(_ isKept: Bool) throws(SQLiteError) {
         checkOwner()
         var value: Int32 = isKept ? 1 : 0

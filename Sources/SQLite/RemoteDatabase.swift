@@ -1,4 +1,5 @@
 internal import CSQLite
+internal import Glibc
 
 /// A database file that is read by a function, in blocks: for files on slow servers. The file must
 /// not change. Unchecked: it belongs to one ``Connection``, which one thread at a time uses.
@@ -39,7 +40,10 @@ package final class RemoteDatabase: @unchecked Sendable {
             return SQLITE_OK
         }
         system.pointee.xFullPathname = { _, path, count, result in
-            copyPath(path, count, result)
+            // It is complete as it is.
+            guard let path, let result, strlen(path) < count else { return SQLITE_CANTOPEN }
+            strcpy(result, path)
+            return SQLITE_OK
         }
         system.pointee.xRandomness = { _, count, bytes in
             guard let system = sqlite3_vfs_find(nil) else { return 0 }
@@ -175,19 +179,5 @@ private func openRemoteFile(
     open.pointee.database = system?.pointee.pAppData
     file.pointee.pMethods = UnsafePointer(fileFunctions)
     result?.pointee = SQLITE_OPEN_READONLY
-    return SQLITE_OK
-}
-
-/// Copies a path, which is complete as it is.
-private func copyPath(
-    _ path: UnsafePointer<CChar>?, _ count: Int32, _ result: UnsafeMutablePointer<CChar>?
-) -> Int32 {
-    guard let path, let result else { return SQLITE_CANTOPEN }
-    var index = 0
-    while index < Int(count) - 1, path[index] != 0 {
-        result[index] = path[index]
-        index += 1
-    }
-    result[index] = 0
     return SQLITE_OK
 }

@@ -166,8 +166,7 @@ package struct Statement: ~Copyable {
         isNull(column) ? nil : try text(column)
     }
 
-    /// The stored bytes of a text, which may be invalid UTF-8 in a damaged page; valid until the
-    /// next step or reset.
+    /// The stored bytes of a text, perhaps invalid UTF-8; valid until the next step or reset.
     package func textBytes(_ column: Int32) throws(SQLiteError) -> UnsafeRawBufferPointer {
         try expect(SQLITE_TEXT, in: column)
         return bytes(column)
@@ -230,10 +229,9 @@ package struct Statement: ~Copyable {
         return SQLiteError(
             code: .corrupt, message: "damaged row: \(found) in column \(name)", sql: sql)
     }
-}
 
-// Copies rows between databases without interpreting them.
-extension Statement {
+    // MARK: Copies of rows between databases
+
     package enum StorageClass: Hashable, Sendable {
         case null, integer, real, text, blob
     }
@@ -248,17 +246,15 @@ extension Statement {
         }
     }
 
-    /// Binds a parameter to a column of another statement's row without a copy. The caller executes
-    /// this statement before the other one moves on, and binds the parameter again before the next
-    /// execution.
+    /// Binds a parameter to a column of another statement's row without a copy: execute this one
+    /// before the other moves on, and bind the parameter again before the next execution.
     package func bind(
         column: Int32, of other: borrowing Statement, at index: Int32
     ) throws(SQLiteError) {
         try connection.check(csqlite_bind_shared(handle, index, other.handle, column))
     }
 
-    /// The value of a column, for binding elsewhere. REAL becomes NULL, since no table here uses
-    /// it.
+    /// The value of a column, for binding elsewhere; NULL for a REAL, which no table uses.
     package func value(_ column: Int32) -> Value {
         switch kind(column) {
         case .null, .real: .null

@@ -49,8 +49,7 @@ extension CacheCatalog {
         }
     }
 
-    /// The latest failure to refresh a resource, until a refresh succeeds; nil if the failure is
-    /// for another URL with the same key.
+    /// The failed last refresh of a resource; nil if it is of another URL with its key.
     package func failure(of resource: Resource) throws(StorageError) -> FailureRecord? {
         try database.read("looking up a failure") { database in
             try CacheCatalog.failure(of: resource, in: database)
@@ -80,8 +79,7 @@ extension CacheCatalog {
         { try FailureRecord($0) } ?? nil
     }
 
-    /// Calls `body` for every failure, ordered by key. The rows are streamed, so memory use is
-    /// constant.
+    /// Calls `body` for every failure, ordered by key. Memory use is constant.
     package func forEachFailure(_ body: (FailureRecord) throws -> Void) throws {
         try database.stream("listing failures") { database in
             try database.forEach("SELECT \(FailureRecord.columns) FROM failure ORDER BY key") {
@@ -89,22 +87,7 @@ extension CacheCatalog {
             }
         }
     }
-}
 
-/// The response and the image that a resource's variants were made of.
-package struct SourceDetails: Sendable {
-    /// Response fields, unchanged; nil without them.
-    package let entityTag: String?
-    package let lastModified: String?
-    package let cacheControl: String?
-    package let validatedAt: Timestamp
-    package let digest: ContentDigest
-    /// As displayed; nil if unknown.
-    package let widthInPixels: Int?
-    package let heightInPixels: Int?
-}
-
-extension CacheCatalog {
     /// Nil if the resource was removed.
     package func source(of resource: Resource) throws(StorageError) -> SourceDetails? {
         try database.read("looking up a source") { database in
@@ -123,16 +106,7 @@ extension CacheCatalog {
             }
         }
     }
-}
 
-extension Statement {
-    fileprivate func known(_ column: Int32) throws -> Int? {
-        let count = try count(column)
-        return count > 0 ? count : nil
-    }
-}
-
-extension CacheCatalog {
     /// The shortest time between two access notes of a variant.
     private static let accessInterval = Duration.seconds(86_400)
 
@@ -148,8 +122,7 @@ extension CacheCatalog {
             }
             guard !due.isEmpty else { return }
             let connection = try Connection(path: database.path, access: .readWriteExisting)
-            // Otherwise closing the last connection would checkpoint the log without syncing the
-            // files that its rows name.
+            // Closing must not checkpoint the log without syncing the files that its rows name.
             try connection.setKeepsLogAtClose(true)
             try connection.execute("PRAGMA wal_autocheckpoint = 0; PRAGMA synchronous = NORMAL")
             try connection.transaction(.immediate) {
@@ -177,5 +150,25 @@ extension CacheCatalog {
         ) {
             now.timeSince(try $0.time(0)) > accessInterval
         } ?? false
+    }
+}
+
+/// The response and the image that a resource's variants were made of.
+package struct SourceDetails: Sendable {
+    /// Response fields, unchanged; nil without them.
+    package let entityTag: String?
+    package let lastModified: String?
+    package let cacheControl: String?
+    package let validatedAt: Timestamp
+    package let digest: ContentDigest
+    /// As displayed; nil if unknown.
+    package let widthInPixels: Int?
+    package let heightInPixels: Int?
+}
+
+extension Statement {
+    fileprivate func known(_ column: Int32) throws -> Int? {
+        let count = try count(column)
+        return count > 0 ? count : nil
     }
 }

@@ -81,8 +81,7 @@ extension CacheCatalog {
         package let meanBytes: Double?
     }
 
-    /// The knowledge about hosts (scheme, host and port), in their order; the wall clock is at
-    /// `now`.
+    /// The knowledge about hosts (scheme, host and port) at `now`, in their order.
     package func knowledge(
         ofHosts hosts: [String], at now: Timestamp
     ) throws(StorageError) -> [HostKnowledge] {

@@ -43,8 +43,7 @@ extension CacheCatalog {
         }
     }
 
-    /// Reads the content file of a variant. Returns nil if the file is missing, unreadable or
-    /// damaged.
+    /// The bytes of a content file; nil if it is missing, unreadable or damaged.
     package func bytes(of image: StoredImage, hasher: borrowing SHA256Hasher) -> [UInt8]? {
         directory.bytes(of: image, hasher: hasher).whole
     }
@@ -53,9 +52,7 @@ extension CacheCatalog {
     package func crashes(at now: Timestamp) throws(StorageError) -> CrashLog {
         try CrashLog(directory: directory, at: now)
     }
-}
 
-extension CacheCatalog {
     /// The hosts with images, in the order of ``ListSelection/Order/host``.
     package func imagesByHost() throws(StorageError) -> [(host: String, images: Int)] {
         try database.read("counting") { database in

@@ -9,8 +9,7 @@ extension CacheCatalog {
     package struct ListRow {
         /// UTF-8, unless the database is damaged.
         package let key: UnsafeRawBufferPointer
-        /// The 32 bytes of the image's digest; building a ``PrefetchModel/ContentDigest`` per line
-        /// would cost time.
+        /// The digest's 32 bytes; a ``PrefetchModel/ContentDigest`` per line would cost time.
         package let digest: UnsafeRawBufferPointer
         package let format: ImageFormat
         /// 0 where neither width nor height is known.

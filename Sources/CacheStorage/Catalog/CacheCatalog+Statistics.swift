@@ -8,8 +8,7 @@ extension CacheCatalog {
         /// Bytes of the sources as fetched.
         package let sourceBytes: Int
         package let expired: Int
-        /// Resources that no run has listed for ``unlistedTime``; nil if listings have been
-        /// recorded for less than that.
+        /// Resources unlisted for ``unlistedTime``; nil if listings were recorded for less.
         package let unlisted: Int?
         package let space: CacheSpace
         package let variants: VariantTotals
@@ -47,8 +46,7 @@ extension CacheCatalog {
 
     package struct RunTotals: Sendable {
         package let last: LoggedRun?
-        /// The share of entries of the last ten finished runs that were fresh, 0…1; nil without
-        /// such runs.
+        /// The fresh share of the entries of the last ten finished runs, 0…1; nil without runs.
         package let freshShare: Double?
         /// Bytes stored by runs in each of the last four weeks, the current one first.
         package let storedByWeek: [Int]

@@ -15,8 +15,7 @@ package struct CacheCatalog: Sendable {
         package let image: StoredImage
         package let download: SourceDownload
         package let validatedAt: Timestamp
-        /// The end of its freshness by the rules of the run that stored it; 0 if it must be
-        /// validated at every use.
+        /// The end of its freshness by its run's rules; 0 if every use must validate it.
         package let expiresAt: Timestamp
         /// Whether a later run used another variant of the resource by that name.
         package let isSuperseded: Bool
@@ -111,8 +110,7 @@ package struct CacheCatalog: Sendable {
         ) { try $0.text(0) }
     }
 
-    /// Calls `body` for every variant, ordered by key and recipe. The rows are streamed, so memory
-    /// use is constant.
+    /// Calls `body` for every variant, ordered by key and recipe. Memory use is constant.
     package func forEachVariant(_ body: (Item) throws -> Void) throws {
         try database.stream("listing") { database in
             try database.forEach(
@@ -163,14 +161,12 @@ package struct CacheCatalog: Sendable {
         try finish()
     }
 
-    /// The path of a variant's content file; nil if the file is missing or its size differs from
-    /// the row's.
+    /// The path of a variant's content file; nil without a file of the row's size.
     package func wholeFile(of image: StoredImage) -> String? {
         directory.hasWholeFile(image) ? directory.path(of: image) : nil
     }
 
-    /// The path of a variant's content file after hashing it; nil also if its digest differs from
-    /// its name.
+    /// Like ``wholeFile(of:)``, and nil also if the file's digest differs from its name.
     package func checkedFile(
         of image: StoredImage, hasher: borrowing SHA256Hasher
     ) throws(StorageError) -> String? {

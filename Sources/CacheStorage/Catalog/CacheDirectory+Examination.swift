@@ -23,8 +23,7 @@ extension CacheDirectory {
             bits: FileMode.text(status.st_mode & 0o777))
     }
 
-    /// The parts of the layout with other permissions than the cache's mode, as names below the
-    /// folder.
+    /// The parts of the layout without the cache's mode, as names below the folder.
     package func namesWithoutMode(_ mode: FileMode) -> [String] {
         (CacheDirectory.layout + [ListStore.folderName]).filter { name in
             guard let status = handle.status(of: name) else { return false }
@@ -57,8 +56,7 @@ extension CacheDirectory {
         return nil
     }
 
-    /// The parts of the layout that others than the owner may write, which no mode allows; names
-    /// below the folder.
+    /// The names of the layout that others than the owner may write, which no mode allows.
     package var namesThatOthersWrite: [String] {
         (CacheDirectory.layout + [ListStore.folderName]).filter { name in
             handle.status(of: name).map { $0.st_mode & 0o022 != 0 } ?? false
@@ -107,8 +105,7 @@ extension CacheDirectory {
 
     package var holder: LockHolder? { CacheLock.holder(in: self) }
 
-    /// The number and total size of the files in `tmp` other than `known`; zero without that
-    /// folder.
+    /// The number and total size of the files in `tmp`, without the `known` ones.
     package func temporaries(
         besides known: Set<String>
     ) throws(StorageError) -> (count: Int, size: ByteCount) {

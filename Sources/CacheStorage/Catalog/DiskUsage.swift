@@ -3,8 +3,7 @@ internal import SQLite
 
 package struct DiskUsage: Hashable, Sendable {
     package var files: Int
-    /// The number of blocks of ``blockSize`` bytes. ext4, XFS, btrfs and tmpfs allocate whole
-    /// blocks.
+    /// Blocks of ``blockSize`` bytes: ext4, XFS, btrfs and tmpfs allocate whole ones.
     package var blocks: Int
 
     package static let blockSize = 4096
@@ -19,8 +18,7 @@ package struct DiskUsage: Hashable, Sendable {
             ?? DiskUsage(files: 0, blocks: 0)
     }
 
-    /// Larger than any disk. Values of damaged rows are clamped to it, so that sums cannot
-    /// overflow.
+    /// Larger than any disk; limits values of damaged rows, so that sums cannot overflow.
     private static let most = 1 << 48
 
     static func blocks(of size: ByteCount) -> Int {

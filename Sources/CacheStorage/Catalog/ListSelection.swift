@@ -29,8 +29,7 @@ package struct ListSelection: Sendable {
         }
 
         package func holds(validatedAt: Timestamp, expiresAt: Timestamp) -> Bool {
-            // Compares integers: comparing timestamps is a cross-module call, which adds up over a
-            // million rows.
+            // Comparing timestamps is a cross-module call, which adds up over a million rows.
             let isFreshNow =
                 validatedAt.milliseconds <= latestValidation.milliseconds
                 && expiresAt.milliseconds > latestExpired.milliseconds

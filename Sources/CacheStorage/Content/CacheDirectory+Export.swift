@@ -41,8 +41,7 @@ extension CacheDirectory {
         return .done
     }
 
-    /// Makes an open, empty file share the blocks of an image's content file. Compares its size
-    /// with the row, not its digest.
+    /// Makes an open, empty file share the blocks of a content file of the row's size.
     package func clone(_ image: StoredImage, to file: Int32) -> Handover {
         guard let source = FileDescriptor.reading(image.relativePath, in: handle) else {
             return errno == EMFILE || errno == ENFILE ? .impossible : .damaged

@@ -29,13 +29,11 @@ package final class ContentStore: Sendable {
         temporary = try directory.handle.folder("tmp", isCreated: true)
     }
 
-    /// Stores bytes under their digest's name and pins the file until ``unpin(_:)``.
-    ///
-    /// Content files never change once named, and existing bytes are not written again. An existing
-    /// file is read and compared first, since a disk or a program may have damaged it. After
-    /// ``writeFileAttributes()`` the file carries the extended attributes `user.xdg.origin.url` and
-    /// `user.mime_type`, if the file system allows (the names that curl and wget2 use). The URL has
-    /// no user information.
+    /// Stores bytes under their digest's name and pins the file until ``unpin(_:)``. An existing
+    /// file is read and compared, since a disk or a program may have damaged it, and equal bytes
+    /// are not written again. After ``writeFileAttributes()`` the file carries the extended
+    /// attributes `user.xdg.origin.url`, without user information, and `user.mime_type`, if the
+    /// file system allows (the names that curl and wget2 use).
     ///
     /// - Throws: When a system call fails; then no file has the final name.
     package func store(
@@ -58,8 +56,7 @@ package final class ContentStore: Sendable {
         _ = try placeNewFile(name, in: folder) { (number, path) throws(StorageError) in
             try FileDescriptor.write(bytes, to: number, path: path)
             guard writesFileAttributes.load(ordering: .relaxed) else { return true }
-            // Attributes are optional: a file system without them, or without space for a long
-            // URL, is not an error.
+            // Attributes are optional: a file system may lack them, or space for a long URL.
             let values = [originURL, image.format.mediaType]
             for (name, value) in zip(ContentStore.fileAttributes, values) {
                 _ = value.withCString { fsetxattr(number, name, $0, strlen($0), 0) }
@@ -197,11 +194,9 @@ package final class ContentStore: Sendable {
                     continue
                 }
                 if let keptBefore {
-                    guard let status = shard.status(of: name) else {
-                        guard errno == ENOENT else { throw .system("stat", shard.path(of: name)) }
-                        continue
-                    }
-                    if status.changeTime < keptBefore { continue }
+                    guard let status = try shard.existingStatus(of: name),
+                        status.changeTime >= keptBefore
+                    else { continue }
                 }
                 if unlinkat(shard.number, name, 0) == 0 || errno == ENOENT {
                     removed += 1

@@ -57,8 +57,7 @@ extension FileDescriptor {
         }
     }
 
-    /// Opens a file below `parent` for reading; nil with `errno` if it cannot be opened. Follows no
-    /// symbolic links and never blocks.
+    /// Opens a file to read; nil with `errno`. Follows no symbolic link and never blocks.
     static func reading(_ name: String, in parent: FileDescriptor) -> FileDescriptor? {
         let number = openat(parent.number, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
         return number >= 0 ? FileDescriptor(number) : nil
@@ -81,8 +80,7 @@ extension FileDescriptor {
         }
     }
 
-    /// Reads the first bytes of a file below `parent`, at most `limit`; nil as for
-    /// ``reading(_:in:)``.
+    /// The first bytes of a file, at most `limit`; nil as for ``reading(_:in:)``.
     static func beginning(of name: String, in parent: FileDescriptor, limit: Int) -> [UInt8]? {
         guard let file = reading(name, in: parent) else { return nil }
         return [UInt8](unsafeUninitializedCapacity: limit) { buffer, count in

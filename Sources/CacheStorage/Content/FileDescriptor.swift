@@ -30,6 +30,22 @@ final class FileDescriptor: Sendable {
         return fstatat(number, name, &status, AT_SYMLINK_NOFOLLOW) == 0 ? status : nil
     }
 
+    /// The status of a name below the folder; nil if it is missing.
+    func existingStatus(of name: String) throws(StorageError) -> stat? {
+        if let status = status(of: name) { return status }
+        switch errno {
+        case ENOENT, ENOTDIR, ELOOP: return nil
+        default: throw .system("stat", path(of: name))
+        }
+    }
+
+    /// Removes a file below the folder if it exists.
+    func remove(_ name: String) throws(StorageError) {
+        guard unlinkat(number, name, 0) == 0 || errno == ENOENT else {
+            throw .system("unlink", path(of: name))
+        }
+    }
+
     /// Whether a name below the folder is a regular file of this size.
     func hasFile(_ name: String, size: Int) -> Bool {
         status(of: name).map { $0.isFile && $0.size == size } ?? false
@@ -90,9 +106,8 @@ final class FileDescriptor: Sendable {
     }
 }
 
-/// The identity of a file: equal until the file is removed, replaced or moved. An inode number may
-/// be reused once no process holds the file open. So an identity is valid only while its file is
-/// open.
+/// The identity of a file: equal until the file is removed, replaced or moved, and valid only while
+/// it is open: an inode number may be reused once no process holds the file open.
 struct FileIdentity: Equatable {
     private let device: dev_t
     private let inode: ino_t
@@ -108,8 +123,7 @@ struct FileIdentity: Equatable {
         self.init(status)
     }
 
-    /// The identity of the entry `name` in a folder; does not follow a symbolic link. Nil if it
-    /// does not exist.
+    /// The identity of a name in a folder, which may be a symbolic link; nil if it is missing.
     init?(_ name: String, in folder: FileDescriptor) {
         guard let status = folder.status(of: name) else { return nil }
         self.init(status)

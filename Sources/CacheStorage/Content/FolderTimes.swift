@@ -20,16 +20,10 @@ struct FolderTimes: Hashable {
 }
 
 extension ContentStore {
-    /// The times of a content folder; nil if it is missing or not a folder, for example a symbolic
-    /// link.
+    /// The times of a content folder; nil without one, also for a symbolic link in its place.
     func times(ofFolder number: UInt8) throws(StorageError) -> FolderTimes? {
-        guard let status = content.status(of: ContentStore.name(ofFolder: number)) else {
-            guard errno == ENOENT else {
-                throw .system("stat", content.path(of: ContentStore.name(ofFolder: number)))
-            }
-            return nil
-        }
-        guard status.isFolder else { return nil }
+        let status = try content.existingStatus(of: ContentStore.name(ofFolder: number))
+        guard let status, status.isFolder else { return nil }
         func nanoseconds(_ time: timespec) -> Int64 {
             Int64(time.tv_sec).multipliedReportingOverflow(by: 1_000_000_000).partialValue
                 &+ Int64(time.tv_nsec)
@@ -38,8 +32,7 @@ extension ContentStore {
             modifiedAt: nanoseconds(status.st_mtim), changedAt: nanoseconds(status.st_ctim))
     }
 
-    /// The digests of the content files in a folder, `number` of 0 to 255; other files are ignored.
-    /// Empty if the folder is missing.
+    /// The digests of the content files in a folder; empty if it is missing.
     func digests(inFolder number: UInt8) throws(StorageError) -> Set<ContentDigest> {
         var digests: Set<ContentDigest> = []
         // Anything else in the folder's place holds no content files.

@@ -5,9 +5,8 @@ internal import SQLite
 ///
 /// The times of the 256 content folders change whenever a file is added or removed. The table
 /// `folder` holds the times of folders in which nothing was missing; while they are equal, no file
-/// was removed. They are recorded at the start of a run. At its end they would hide files that
-/// another program has removed since. So a folder that a run has changed is listed once by the next
-/// run.
+/// was removed. They are recorded at the start of a run: at its end they would hide files that
+/// another program has removed since. So a run lists a folder once that the last one has changed.
 struct MissingFiles {
     let database: CacheDatabase
     let content: ContentStore
@@ -140,8 +139,7 @@ struct MissingFiles {
 
 /// The extent to which a run checks that the files of the cache's rows exist.
 package enum FileCheck: String, CaseIterable, Sendable {
-    /// Lists the folders that have changed since all their files were last seen. Finds removed
-    /// files, and usually lists nothing.
+    /// Lists folders that have changed since all their files were seen, usually none.
     case auto
     /// Every file must exist with its full size.
     case always

@@ -2,14 +2,12 @@ import Hashing
 import PrefetchModel
 internal import SQLite
 
-// The check of a database before its first use. Anybody may have written it: the source of a merge,
-// a seed, what a bucket sends, and this cache's own after damage or a swap. SQLite computes
+// The check of a database before its first use, since anybody may have written it. SQLite computes
 // expressions of a schema while it checks or changes rows, at any cost.
 
 extension CacheDatabase {
-    /// Accepts a database of this program with the tables of ``Schema``. Additions of other
-    /// programs that compute nothing are allowed. `path` is for messages, `directory` its cache;
-    /// nil for a database on a server.
+    /// Accepts a database with the tables of ``Schema``, and with additions that compute nothing.
+    /// `path` is for messages, `directory` its cache; nil for a database on a server.
     ///
     /// - Throws: ``StorageError`` if it is another program's, of another version or damaged.
     static func accept(
@@ -90,8 +88,7 @@ struct SchemaPart: Sendable {
     let table: String
     /// Whether it is stored; virtual tables are not.
     let hasPages: Bool
-    /// Its SQL without white space: versions of SQLite format the result of `ALTER TABLE`
-    /// differently.
+    /// Its SQL without white space, in which SQLite's versions differ after `ALTER TABLE`.
     let text: [UInt8]
 
     /// The parts of a schema by kind and name: `table resource`.

@@ -2,14 +2,12 @@ import Glibc
 import PrefetchModel
 internal import SQLite
 
-// Creation of a database: empty, or with rows salvaged from another one. Only for the holder of the
-// lock.
+// Creation of a database, empty or with salvaged rows. Only for the holder of the lock.
 
 extension CacheDatabase {
     /// Replaces a damaged database by a new one, with all rows that can be read from it and from
-    /// the snapshot. The damaged one is renamed once the new one is complete; until then a failure
-    /// changes nothing. Only for the holder of the lock, while this process does not have the
-    /// damaged database open.
+    /// the snapshot. The damaged one is renamed last; until then a failure changes nothing. Only
+    /// for the holder of the lock, while this process does not have the damaged database open.
     static func salvage(
         _ directory: CacheDirectory, at now: Timestamp
     ) throws(StorageError) -> (name: String, report: SalvageReport) {
@@ -23,8 +21,7 @@ extension CacheDatabase {
         return (name, report)
     }
 
-    /// Creates a database where none exists: from the snapshot if there is one and `usesSnapshot`
-    /// allows, otherwise empty.
+    /// Creates a missing database, with `usesSnapshot` from the snapshot if there is one.
     static func make(
         in directory: CacheDirectory, keepsOrphans: Bool, usesSnapshot: Bool
     ) throws(StorageError) -> SalvageReport? {
@@ -59,8 +56,7 @@ extension CacheDatabase {
         _ connection: Connection, of directory: CacheDirectory, workspace: CacheDirectory? = nil,
         isDamaged: Bool
     ) throws -> SalvageReport {
-        // Rows are inserted before the rows that they name. One that replaces another must fire
-        // the triggers.
+        // Rows precede the rows that they name. One that replaces another fires the triggers.
         try connection.execute(
             "PRAGMA foreign_keys = OFF; PRAGMA recursive_triggers = ON; PRAGMA cache_size = -65536")
         var salvage = try Salvage(
@@ -69,12 +65,10 @@ extension CacheDatabase {
         return salvage.report
     }
 
-    /// Builds a database with the whole schema as a temporary file, for ``putInPlace(in:)``. Only
-    /// for the holder of the lock; the folder of temporary files must exist.
-    ///
-    /// With `keepsOrphans`, existing content files are kept without a row (see the table
-    /// `property`): they are the images of a lost database. `fill` inserts rows. No other process
-    /// uses the connection, and the file is discarded after a failure.
+    /// Builds a database as a temporary file, for ``putInPlace(in:)``. Only for the holder of the
+    /// lock; the folder of temporary files must exist. With `keepsOrphans`, content files are kept
+    /// without a row (see the table `property`): they are the images of a lost database. `fill`
+    /// inserts rows; the file is discarded after a failure.
     static func build(
         in directory: CacheDirectory, keepsOrphans: Bool,
         fill: ((Connection) throws -> Void)? = nil

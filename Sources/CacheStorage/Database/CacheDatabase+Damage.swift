@@ -8,18 +8,15 @@ extension CacheDatabase {
     enum DamageCheck {
         /// All pages, and the types of all values; about a second for a million resources.
         case quick
-        /// Also indexes against their tables, and every row as the commands read it; five times
-        /// that.
+        /// Also indexes against tables, and every row as commands read it; five times that.
         case thorough
     }
 
     /// Databases up to this size are checked before each run, in a few milliseconds.
     static let sizeAlwaysChecked = ByteCount.mebibytes(1)
 
-    /// Checks the database.
-    ///
-    /// - Throws: an error for which ``StorageError/isDamage`` holds if it is damaged, and other
-    ///   errors if it cannot be read.
+    /// Throws an error for which ``StorageError/isDamage`` holds if the database is damaged, and
+    /// others if it cannot be read.
     func findDamage(_ check: DamageCheck) throws(StorageError) {
         let findings = try read("checking") { database in
             try database.all(
@@ -71,9 +68,8 @@ extension CacheDatabase {
         throw .damaged("checking", path, "a row of \(table) names a missing resource")
     }
 
-    /// Removes rows of `freshness` for resources with fewer variants than such rows. The table is a
-    /// copy for speed; without its variant, a row would make a run call a missing image fresh.
-    /// Returns whether there were any.
+    /// Removes rows of `freshness` where a resource has fewer variants than such rows: they would
+    /// make a run call a missing image fresh. Returns whether there were any.
     func removeUnfoundedFreshness() throws(StorageError) -> Bool {
         try execute(
             "checking",
@@ -155,8 +151,7 @@ extension CacheDatabase {
         return name
     }
 
-    /// Undoes a ``replace(in:at:_:)`` that was killed midway. Only for the holder of the lock,
-    /// before the database is opened.
+    /// Undoes a killed ``replace(in:at:_:)``; for the lock's holder, before the database is opened.
     static func undoReplacement(in directory: CacheDirectory) throws(StorageError) {
         guard directory.hasSeveralNames(CacheDirectory.databaseName) else { return }
         let identity = FileIdentity(CacheDirectory.databaseName, in: directory.handle)
@@ -186,8 +181,7 @@ extension CacheDirectory {
 
     fileprivate func isEmpty(_ name: String) -> Bool { handle.status(of: name)?.size ?? 0 == 0 }
 
-    /// The file that a command leaves when it finds damage. The next run may repair the database,
-    /// and might not find the damage without it.
+    /// The note of a command that found damage, which the next run might not find otherwise.
     static let suspicionName = "suspect"
 
     /// Makes the next run check the database thoroughly. With `isCertain`, the file is not empty,

@@ -7,12 +7,10 @@ internal import SQLite
 // which processes on two machines cannot share.
 
 extension CacheDatabase {
-    /// Switches to a rollback journal, after moving the log into the database. The file's header
-    /// then says that there is no log, and readers follow it.
-    ///
-    /// Commits wait for the disk, and for the removal of the journal to be durable: a journal that
-    /// reappears after a power cut would undo them (`synchronous = EXTRA`). So a commit is as
-    /// durable as with a log after a checkpoint. Returns whether there was a log.
+    /// Switches to a rollback journal, after moving the log into the database. Readers follow the
+    /// file's header. Commits wait for the disk, and for the durable removal of the journal, which
+    /// would undo them if it reappeared after a power cut (`synchronous = EXTRA`). Returns whether
+    /// there was a log.
     ///
     /// - Throws: also when another process holds the database open with its log beyond the
     ///   time-out.
@@ -48,8 +46,7 @@ extension CacheDatabase {
         }
     }
 
-    /// The time to wait for another program's lock. With a rollback journal, commits wait for all
-    /// readers.
+    /// The time to wait for another program's lock; without a log, commits wait for all readers.
     static func busyTimeout(in directory: CacheDirectory) -> Duration {
         directory.fileSystem.isNetwork ? .seconds(60) : .seconds(10)
     }
@@ -57,17 +54,14 @@ extension CacheDatabase {
     private static func mode(_ connection: Connection, _ pragma: String) throws -> String? {
         try connection.first(pragma) { try $0.text(0) }
     }
-}
 
-extension CacheDatabase {
     /// Opens the database for reading without creating any file. A log without rows is ignored if
     /// its index is missing. A database with rows in a log without an index cannot be read this
     /// way: SQLite would create the index.
     static func openForExamination(
         _ directory: CacheDirectory, _ path: String
     ) throws -> Connection {
-        // A log of a killed run may have a header only, and an index of an earlier log, for which
-        // SQLite waits (SQLITE_PROTOCOL).
+        // A killed run's log may be a header, with another log's index (SQLITE_PROTOCOL).
         let hasIndex =
             directory.contains(CacheDirectory.databaseName + "-shm") && hasFrames(directory)
         guard usesLog(directory), !hasIndex else {
@@ -99,9 +93,7 @@ extension CacheDatabase {
         // SQLite's file format, section 1.3: the read version; 1 is a rollback journal.
         return pread(file.number, &version, 1, 19) != 1 || version != 1
     }
-}
 
-extension CacheDatabase {
     /// The time to wait for a log's index. A writer creates it right after opening the log, so a
     /// longer wait means that no process writes.
     private static let longestRecovery = Duration.seconds(1)

@@ -18,8 +18,7 @@ package final class CacheDatabase: Sendable {
         /// Only for the holder of the lock.
         case readWrite
         case readOnly
-        /// Creates no files, whereas other readers may create an index of the log, and leaves no
-        /// note of damage.
+        /// Creates no files, not even an index of the log, and leaves no note of damage.
         case examination
     }
 
@@ -54,8 +53,7 @@ package final class CacheDatabase: Sendable {
         try CacheDatabase(directory: directory, access: notesDamage ? .readOnly : .examination)
     }
 
-    /// Opens a database on a server. `path` names it in messages, `directory` is a cache of this
-    /// user.
+    /// Opens a server's database. `path` is for messages, `directory` is a cache of this user.
     init(remote: RemoteDatabase, path: String, for directory: CacheDirectory) throws(StorageError) {
         self.directory = directory
         self.path = path
@@ -69,17 +67,15 @@ package final class CacheDatabase: Sendable {
         }
     }
 
-    /// Closes the connection permanently. The last connection removes an empty log with its index.
-    /// A log with content is kept: SQLite would move it into the database without synchronising the
-    /// files that its rows name.
+    /// Closes the connection permanently. The last one removes an empty log with its index. SQLite
+    /// would move any other into the database without synchronising the files that its rows name.
     func close() {
         guard logSize.bytes == 0 else { return }
         // Everything is committed, and the next connection reads the remaining log.
         try? connection.access { try $0.close() }
     }
 
-    /// Sets whether the log and its index stay beside the closed database, see
-    /// ``Connection/keepLog(_:)``.
+    /// See ``Connection/keepLog(_:)``.
     func keepLog(_ isKept: Bool) throws(StorageError) {
         try access("opening") { try $0.keepLog(isKept) }
     }
@@ -87,8 +83,7 @@ package final class CacheDatabase: Sendable {
     static func open(
         _ path: String, in directory: CacheDirectory, access: Connection.FileAccess
     ) throws(SQLiteError) -> Connection {
-        // Readers of other programs hold it for moments; longer holds are reported with their
-        // holder.
+        // Readers hold it for moments; longer holds are reported with their holder.
         try Connection(path: path, access: access, busyTimeout: busyTimeout(in: directory))
     }
 
@@ -132,12 +127,11 @@ package final class CacheDatabase: Sendable {
         return try open()
     }
 
-    /// Opens the database without writing to it, also where nothing can be written.
-    ///
-    /// In WAL mode SQLite creates a log and an index even for readers, which fails in a read-only
-    /// directory or on a full disk. If there is no log or journal, or an empty one, the database
-    /// file is complete and is read alone. That takes no locks, which is safe if no process can
-    /// write: a writer on another mount of the same directory would have a log.
+    /// Opens the database without writing to it. In WAL mode SQLite creates a log and an index even
+    /// for readers, which fails in a read-only directory or on a full disk. Without a log or
+    /// journal, or with an empty one, the database file is complete and is read alone, without
+    /// locks. That is safe if no process can write: a writer on another mount of the directory
+    /// would have a log.
     private static func openForReading(
         _ directory: CacheDirectory, _ path: String
     ) throws -> Connection {
@@ -174,16 +168,12 @@ package final class CacheDatabase: Sendable {
     }
 
     /// Refuses anything but regular files under the database's names. Returns whether there is a
-    /// database. SQLite would take an empty file for one; but its rows are lost, and content files
-    /// may exist.
+    /// database: not an empty file, which SQLite would take for one though its rows are lost.
     static func checkFiles(_ directory: CacheDirectory) throws(StorageError) -> Bool {
         var isThere = false
         for suffix in [""] + companions {
             let name = CacheDirectory.databaseName + suffix
-            guard let status = directory.handle.status(of: name) else {
-                guard errno == ENOENT else { throw .system("stat", directory.path(of: name)) }
-                continue
-            }
+            guard let status = try directory.handle.existingStatus(of: name) else { continue }
             guard status.isFile else {
                 throw .refused(
                     directory.path(of: name), "is not a regular file",
@@ -269,10 +259,9 @@ package final class CacheDatabase: Sendable {
         try directory.synchronize(CacheDatabase.logName)
     }
 
-    /// Moves the write-ahead log into the database, and with `truncates` empties it if there are no
-    /// readers. Never waits for readers of other programs: they may hold back a part, which the
-    /// next checkpoint moves. Returns whether the whole log is in the database. It always is with a
-    /// rollback journal, since its commits are on the disk.
+    /// Moves the log into the database, and with `truncates` empties it if there are no readers.
+    /// Never waits for other programs' readers, which may hold back a part until the next
+    /// checkpoint. Returns whether the whole log was moved, as always with a rollback journal.
     @discardableResult
     func checkpoint(truncates: Bool) throws(StorageError) -> Bool {
         try access("checkpoint") { connection in

@@ -63,8 +63,7 @@ extension Schema {
 }
 
 extension CacheCatalog {
-    /// The number of content folders that an interrupted verification has finished; 0 after a
-    /// complete one.
+    /// The content folders that an interrupted verification has finished; 0 after a complete one.
     package func verifiedFolders() throws(StorageError) -> Int {
         let count = try database.read("reading the place") { database in
             try Schema.Property.verifiedFolders.value(in: database)

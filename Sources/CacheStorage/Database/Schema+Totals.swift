@@ -23,10 +23,9 @@ extension Schema {
         INSERT INTO usage VALUES (0, 0, 0, 0, 0, 0);
         """
 
-    /// The triggers on `resource` run before the row is removed: its variants count towards the
-    /// totals of its host. `resource_removed` also removes the rows that name the resource, in
-    /// place of foreign keys, which other programs may leave off. Identifiers are reused, so none
-    /// may remain.
+    /// The triggers on `resource` run before the row is removed, since its variants count towards
+    /// its host. `resource_removed` also removes the rows that name the resource, in place of
+    /// foreign keys, which other programs may leave off: identifiers are reused.
     static let resourceTriggers = """
         CREATE TRIGGER resource_removed BEFORE DELETE ON resource BEGIN
             DELETE FROM freshness WHERE resource_id = old.id;

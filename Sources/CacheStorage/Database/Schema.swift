@@ -14,8 +14,7 @@ internal import SQLite
 // variants have the same `fingerprint`, one of them has no row. Rows of `variant`, `freshness` and
 // `attribute` are removed with their resource, also when another program removes it.
 enum Schema {
-    /// The version of the tables, kept in `PRAGMA user_version`. A cache of another version is
-    /// refused and stays unchanged.
+    /// `PRAGMA user_version`. A cache of another version is refused and stays unchanged.
     static let schemaVersion: Int64 = 1
 
     /// `PRAGMA application_id`: "prfc", which marks a database of this program.
@@ -35,9 +34,7 @@ enum Schema {
     static let mainVariantName = """
         variant_name (id, name, recipe) VALUES (0, 'main', 'same;q=85;strip=safe')
         """
-}
 
-extension Schema {
     /// Images: resources, their variants and their attributes. The indexes on URLs hold only URLs
     /// that a look-up by key does not find.
     static let images = """
@@ -167,8 +164,7 @@ extension Schema {
         ) STRICT, WITHOUT ROWID;
         """
 
-    /// Runs and facts about the cache. `run_unsynced` holds the runs with possibly missing
-    /// files, usually none.
+    /// Runs and facts. `run_unsynced` has the runs with possibly missing files, usually none.
     static let runs = """
         CREATE TABLE run (
             id INTEGER PRIMARY KEY,

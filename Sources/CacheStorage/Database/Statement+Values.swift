@@ -7,6 +7,15 @@ extension Statement.Value {
     init(_ time: Timestamp) { self = .integer(time.milliseconds) }
 
     static func digest(_ digest: ContentDigest) -> Statement.Value { .blob(digest.bytes) }
+
+    fileprivate var rank: Int {
+        switch self {
+        case .null: 0
+        case .integer: 1
+        case .text: 2
+        case .blob: 3
+        }
+    }
 }
 
 extension Statement {
@@ -83,16 +92,5 @@ extension [Statement.Value] {
             }
         }
         return false
-    }
-}
-
-extension Statement.Value {
-    fileprivate var rank: Int {
-        switch self {
-        case .null: 0
-        case .integer: 1
-        case .text: 2
-        case .blob: 3
-        }
     }
 }

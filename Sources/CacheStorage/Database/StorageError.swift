@@ -31,8 +31,7 @@ package struct StorageError: Error, CustomStringConvertible {
         }
     }
 
-    /// Whether the database is damaged: SQLite or the reader of a row found data that this program
-    /// never writes.
+    /// Whether SQLite or the reader of a row found data that this program never writes.
     package var isDamage: Bool {
         guard case .database(let code) = code else { return false }
         // SQLITE_CORRUPT, SQLITE_NOTADB and SQLITE_TOOBIG, including their extended codes.
@@ -165,11 +164,8 @@ extension StorageError {
         default: nil
         }
     }
-}
 
-extension StorageError {
-    /// A remedy after a refused access to a path of the cache: names the folder or file that
-    /// does not allow it, and its mode.
+    /// A remedy after a refused access: names the folder or file that refuses it, and its mode.
     static func permissionHint(_ path: String) -> String {
         guard let (culprit, status) = firstRefusal(on: path) else {
             return "check the owner and the permissions, or name another place with --cache-dir"

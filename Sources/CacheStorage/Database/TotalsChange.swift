@@ -119,8 +119,7 @@ enum TotalsCheck {
 }
 
 extension CacheInspection {
-    /// A description of the first difference between totals and rows, both read in one transaction;
-    /// nil without one.
+    /// The first difference between totals and rows, read in one transaction; nil without one.
     package func differenceOfTotals() throws(StorageError) -> String? {
         try database.read("comparing totals") { try TotalsCheck.difference(in: $0) }
     }

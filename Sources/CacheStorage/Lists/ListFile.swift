@@ -1,7 +1,6 @@
 import Glibc
 
-/// An open list of a cache; the file may have been replaced or removed since. One thread at a time
-/// reads it.
+/// An open list of a cache, for one thread at a time; the file may have been replaced since.
 package final class ListFile: Sendable {
     package let list: StoredList
     package let size: Int
@@ -45,8 +44,7 @@ package final class ListFile: Sendable {
     /// Moves the descriptor to the beginning of the list. Returns whether that succeeded.
     package func rewind() -> Bool { lseek(file.number, off_t(start), SEEK_SET) == start }
 
-    /// Calls `body` with the bytes of the list, piece by piece. Returns false if they cannot be
-    /// read.
+    /// Calls `body` with pieces of the list. Returns false if they cannot be read.
     func forEachPiece(
         _ body: (UnsafeRawBufferPointer) throws(StorageError) -> Void
     ) throws(StorageError) -> Bool {

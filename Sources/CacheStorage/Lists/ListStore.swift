@@ -112,9 +112,7 @@ package struct ListStore: Sendable {
         let name = "\(SHA256Hasher().digest(of: list.url)).new"
         let path = folder.path(of: name)
         // A killed run may have left one, of any kind.
-        guard unlinkat(folder.number, name, 0) == 0 || errno == ENOENT else {
-            throw .system("unlink", path)
-        }
+        try folder.remove(name)
         let number = openat(
             folder.number, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
             FileMode.ownersAlone.ofFiles)
@@ -153,9 +151,7 @@ package struct ListStore: Sendable {
                 kept += size
                 continue
             }
-            guard unlinkat(folder.number, name, 0) == 0 || errno == ENOENT else {
-                throw .system("unlink", folder.path(of: name))
-            }
+            try folder.remove(name)
         }
     }
 }

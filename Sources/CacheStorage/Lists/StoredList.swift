@@ -29,9 +29,7 @@ package struct StoredList: Hashable, Sendable {
         self.expiresAt = expiresAt
         self.isPublic = isPublic
     }
-}
 
-extension StoredList {
     private static let firstLine = "prefetch list 1"
     /// The end of the head: an empty line.
     static let end = Array("\n\n".utf8)

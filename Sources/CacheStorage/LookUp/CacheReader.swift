@@ -82,8 +82,7 @@ package final class CacheReader {
                 "SELECT vary FROM resource WHERE id = ?", .integer(record.resourceID)
             ) { try $0.optionalText(0) } ?? nil
         }
-        // If the row has changed since the record was read, its text does not belong to this
-        // fingerprint.
+        // After a change of the row, its text does not belong to this fingerprint.
         guard let text, VaryFingerprint(text, hasher: hasher) == vary else { return false }
         if let isSelected { return isSelected(text) }
         let matches = matchesVary(text)
@@ -286,8 +285,7 @@ package final class CacheReader {
 extension CacheReader: Sendable {}
 
 extension Statement {
-    /// Reads `resource_id, validated_at, expires_at, vary, superseded` from the columns that begin
-    /// at `column`.
+    /// Reads `resource_id, validated_at, expires_at, vary, superseded`.
     fileprivate func freshnessRecord(from column: Int32) throws -> FreshnessRecord {
         let mark = try integer(column + 4)
         return FreshnessRecord(

@@ -1,16 +1,14 @@
 import PrefetchModel
 internal import SQLite
 
-/// Looks up the freshness of a run's entries at a cost proportional to the list.
+/// Looks up the freshness of a run's entries at a cost proportional to the list. Each thread has
+/// its own ``CacheReader`` and shares this index.
 ///
-/// A look-up in the table costs one or two microseconds, sorted and in a batch. A scan costs an
-/// eighth of that per row (both measured with 1 and 10 million rows). When the look-ups have cost
-/// about as much as a scan, the table is read into memory. So the total is at most twice the cost
-/// of the better strategy, for any length of list. If the size of the manifest suggests that many
-/// look-ups, the table is read immediately. Tables beyond ``FreshnessTable/largestCount`` rows are
-/// never read.
-///
-/// Each thread has its own ``CacheReader`` and shares this index.
+/// A look-up in the table costs one or two microseconds, sorted and in a batch; a scan costs an
+/// eighth of that per row (measured with 1 and 10 million rows). When the look-ups have cost about
+/// as much as a scan, the table is read into memory. So the total is at most twice the cost of the
+/// better strategy. If the size of the manifest suggests that many look-ups, the table is read
+/// immediately; beyond ``FreshnessTable/largestCount`` rows it never is.
 package final class FreshnessIndex: Sendable {
     private let scan: SharedScan<FreshnessTable>
     private let expectedRows: Int
@@ -46,8 +44,7 @@ package final class FreshnessIndex: Sendable {
         }
     }
 
-    /// Looks up in memory, in two passes. The loads of each pass are independent, so their cache
-    /// misses overlap.
+    /// Looks up in two passes. The loads of each are independent, so their cache misses overlap.
     private static func records(
         of fingerprints: [VariantFingerprint], in tables: [FreshnessTable]
     ) -> [FreshnessRecord?] {

@@ -65,8 +65,7 @@ package final class ImageIndex: Sendable {
     }
 }
 
-/// A piece of the table `variant` in memory, for one recipe: 48 bytes per resource, with or without
-/// an image.
+/// The images of one recipe in a piece of the table `variant`: 48 bytes for each resource.
 struct ImageTable: Sendable {
     private struct PackedImage {
         var digest: ContentDigest

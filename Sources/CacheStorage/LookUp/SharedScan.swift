@@ -1,9 +1,8 @@
 import PrefetchModel
 import Threading
 
-/// Decides whether a run's threads look up single rows of a table or read all of it into memory.
-/// Look-ups are made until they have cost about as much as a scan. Then each thread reads one piece
-/// of the table.
+/// Decides whether a run's threads look up single rows of a table or read it into memory: once
+/// look-ups have cost about as much as a scan, each thread reads one piece.
 final class SharedScan<Piece: Sendable>: Sendable {
     enum ScanStep {
         case look
@@ -42,8 +41,7 @@ final class SharedScan<Piece: Sendable>: Sendable {
         state = Monitor(.looking(expectedLookups >= lookupsBefore ? lookupsBefore : 0))
     }
 
-    /// The next step of a thread that wants `lookups` rows; after reading a piece it calls this
-    /// again.
+    /// The next step of a thread that wants `lookups` rows; call again after reading a piece.
     func nextStep(lookups: Int) -> ScanStep {
         state.withLock { state in
             switch state {

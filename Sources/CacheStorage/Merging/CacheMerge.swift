@@ -2,10 +2,9 @@ import Glibc
 import PrefetchModel
 internal import SQLite
 
-/// Merges other caches into a cache. A new database is built from the rows of all of them as
-/// another file, while threads take over the content files. It replaces the old one, atomically,
-/// after everything is on the disk. So a merge that is stopped changes nothing but files without
-/// rows, which the next merge uses.
+/// Merges other caches into a cache. A new database is built from the rows of all of them, while
+/// threads take over the content files. It replaces the old one after everything is on the disk, so
+/// a merge that is stopped changes nothing but files without rows, which the next merge uses.
 struct CacheMerge {
     let directory: CacheDirectory
     let content: ContentStore
@@ -43,9 +42,8 @@ struct CacheMerge {
         try content.synchronize()
     }
 
-    /// Builds the rows that ``run()`` would write, if the destination could get all files of the
-    /// others except the `lost` ones. Changes nothing; the destination may be open. Returns the
-    /// files of the others' images.
+    /// Builds the rows that ``run()`` would write with all files of the others but the `lost` ones.
+    /// Changes nothing; the destination may be open. Returns the files of the others' images.
     mutating func plan(besides lost: Set<ContentDigest>) throws(StorageError) -> ContentFiles {
         let path = directory.path(of: CacheDatabase.unfinishedName)
         defer { removeSalvaged() }
@@ -58,8 +56,7 @@ struct CacheMerge {
         return files
     }
 
-    /// Removes the destination's files that no row names any more. Call after ``run()``, with the
-    /// new database.
+    /// Removes the destination's files that no row of the new database names, after ``run()``.
     mutating func removeDropped(_ database: CacheDatabase) throws(StorageError) {
         for file in dropped {
             guard let format = file.format else { continue }
@@ -110,8 +107,7 @@ struct CacheMerge {
         }
     }
 
-    /// The number of the source that an error concerns; nil for the new database or a salvaged
-    /// copy.
+    /// The source that an error concerns; nil for the new database or a salvaged copy.
     private func sourceToSalvage(for error: StorageError) -> Int? {
         ([directory] + others).enumerated().first { number, cache in
             error.subject == cache.path(of: CacheDirectory.databaseName) && salvaged[number] == nil
@@ -182,8 +178,7 @@ struct CacheMerge {
         }
     }
 
-    /// Carries the readable rows of a damaged source into a database in the destination's folder of
-    /// temporary files.
+    /// Salvages a damaged source into a database among the destination's temporary files.
     private mutating func salvage(_ number: Int) throws(StorageError) {
         let name = "tmp/merge-\(number).sqlite"
         let other = others[number - 1]

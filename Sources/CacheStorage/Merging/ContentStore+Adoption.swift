@@ -16,9 +16,8 @@ extension ContentStore {
 
     package func hasWholeFile(_ file: ContentFile) -> Bool { directory.hasWholeFile(file) }
 
-    /// Stores a content file that `write` writes into an open file. `write` returns the digest of
-    /// its bytes, or nil after a failure. Returns false, with nothing stored, if the digest or the
-    /// size differs.
+    /// Stores a content file that `write` writes into an open file, returning the digest, or nil
+    /// after a failure. Returns false, with nothing stored, if the digest or the size differs.
     package func receive(
         _ file: ContentFile, _ write: (Int32) -> ContentDigest?
     ) throws(StorageError) -> Bool {
@@ -90,11 +89,9 @@ extension ContentStore {
     }
 
     /// Takes over the content file of another cache, which keeps it: by a hard link, else by shared
-    /// blocks, else by a copy after a comparison with its digest.
-    ///
-    /// A file that is there already is compared with its digest, unless it is the other cache's
-    /// own: a merge that was stopped may have left it, and a power cut may have torn it. A doubtful
-    /// file of the other cache is compared, too.
+    /// blocks, else by a copy after a comparison with its digest. A doubtful file is always
+    /// compared, and so is one that is there already, unless it is the other cache's own: a merge
+    /// that was stopped may have left it, and a power cut may have torn it.
     func adopt(
         _ image: StoredImage, from other: CacheDirectory, isDoubtful: Bool,
         hasher: borrowing SHA256Hasher
@@ -126,13 +123,9 @@ extension ContentStore {
         _ path: String, of other: CacheDirectory, as name: String, in folder: FileDescriptor,
         size: Int
     ) throws(StorageError) -> Link {
-        guard let status = other.handle.status(of: path) else {
-            switch errno {
-            case ENOENT, ENOTDIR, ELOOP: return .damaged
-            default: throw .system("stat", other.path(of: path))
-            }
-        }
-        guard status.isFile, status.size == size else { return .damaged }
+        guard let status = try other.handle.existingStatus(of: path), status.isFile,
+            status.size == size
+        else { return .damaged }
         guard hasModeOfNewFiles(status) else { return .impossible }
         guard linkat(other.handle.number, path, folder.number, name, 0) == 0 else {
             switch errno {

@@ -12,10 +12,9 @@ struct SpooledImage {
     let vary: VaryFingerprint?
 }
 
-/// Rows of `freshness` in a file, until they are inserted in the order of their fingerprints.
-/// Fingerprints are random; inserted in the order of images, each row visits a page. So they are
-/// distributed over 256 parts by their first byte; each part is sorted in memory. A row takes 56
-/// bytes of disk space for that time.
+/// Rows of `freshness` in a file, until they are inserted in the order of their fingerprints. These
+/// are random, so each row would visit another page. The rows are distributed over 256 parts by
+/// their first byte and sorted part by part; each takes 56 bytes of disk space.
 final class FreshnessSpool {
     private struct SpooledRow {
         var fingerprint: Int64
@@ -108,8 +107,7 @@ final class FreshnessSpool {
         buffers[part].removeAll(keepingCapacity: true)
     }
 
-    /// Inserts all rows. Of two rows with the same fingerprint, the one of the smaller lower half
-    /// gets in.
+    /// Inserts all rows; of two with one fingerprint, that of the smaller lower half.
     func insertAll(into target: Connection) throws {
         let insertion = try target.prepare(Schema.freshnessInsertion)
         for part in 0..<FreshnessSpool.parts {

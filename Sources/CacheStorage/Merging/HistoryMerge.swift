@@ -1,17 +1,15 @@
 import PrefetchModel
 internal import SQLite
 
-/// Merges the tables that do not describe images: names of variants, failures, hosts, runs,
-/// listings and properties. Each rule depends on the set of rows alone, not on the order of the
-/// sources.
+/// Merges the tables that do not describe images. Each rule depends on the set of rows alone, not
+/// on the order of the sources.
 struct HistoryMerge {
     let target: Connection
     let sources: [MergeSource]
     /// The wall clock. Rows from the future are skipped: they would hide present ones.
     let now: Timestamp
 
-    /// Unites the names; of two recipes of a name, the one used later is kept. Call before merging
-    /// images.
+    /// Unites the names, before the images; of two recipes of a name, the one used later stays.
     func mergeNames() throws {
         var names: [String: (recipe: String, usedAt: Int64?)] = [:]
         try forEachRow(of: .variantName) { row, layout, _ in
@@ -81,9 +79,8 @@ struct HistoryMerge {
     /// The time by which the rows of one host differ at most to be compared; see ``mergeHosts()``.
     private static let sameTime = Duration.seconds(86_400)
 
-    /// Keeps the stricter limits of each host. Rows that are a day older than the newest one do not
-    /// count: a host that has recovered would stay limited in a cache that is merged into again
-    /// and again.
+    /// Keeps the stricter limits of each host. Rows a day older than the newest one do not count: a
+    /// host that has recovered would stay limited in a cache that is merged into repeatedly.
     func mergeHosts() throws {
         var states: [HostState] = []
         // The layout has the columns in the order of ``HostState/columns``.
@@ -145,8 +142,7 @@ struct HistoryMerge {
             """)
     }
 
-    /// Unites the listings of each time, and of each period as a run does. Call after merging
-    /// images.
+    /// Unites the listings of each time, and of each period as a run does, after the images.
     func mergeListings(at now: Timestamp) throws {
         var listings: [[Int64]: [(source: MergeSource, row: StoredListing)]] = [:]
         var begin: Int64?

@@ -1,9 +1,8 @@
 import PrefetchModel
 internal import SQLite
 
-/// A source of a merge. Reads its database in one transaction, and changes nothing in it. The
-/// database may be anyone's, see ``CacheDatabase/accept(_:path:of:)``; paths are derived from
-/// digests.
+/// A source of a merge, read in one transaction and not changed. The database may be anyone's, see
+/// ``CacheDatabase/accept(_:path:of:)``; paths are derived from digests.
 final class MergeSource {
     /// The position among the sources; 0 is the destination.
     let number: Int
@@ -47,10 +46,8 @@ final class MergeSource {
             number: 0, directory: directory, path: path, connection: connection, lock: nil)
     }
 
-    /// Opens another cache.
-    ///
-    /// A small database is checked each time, a large one after an unclean end or on suspicion, as
-    /// a run does with its own.
+    /// Opens another cache. A small database is checked each time, a large one after an unclean end
+    /// or on suspicion, as a run does with its own.
     ///
     /// - Throws: ``StorageError``: for damage, or if the folder is not a cache of this program, has
     ///   another schema, or a run holds it.
@@ -153,8 +150,7 @@ struct MergedIdentifiers {
 
     init() {}
 
-    /// Reads the range of a source's identifiers. SQLite numbers rows consecutively, so few are
-    /// missing.
+    /// SQLite numbers rows consecutively, so few identifiers of the range are missing.
     init(of connection: Connection) throws {
         let range = try connection.first("SELECT coalesce(max(id), 0), count(*) FROM resource") {
             (largest: try $0.integer(0), count: try $0.integer(1))

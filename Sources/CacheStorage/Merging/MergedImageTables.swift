@@ -1,8 +1,7 @@
 import PrefetchModel
 internal import SQLite
 
-/// The tables of images in the new database of a merge, with the positions of their columns, which
-/// are found once for all rows.
+/// The tables of images in a merge's new database; positions of columns are found once.
 struct MergedImageTables {
     let resources: RowInsertion
     let variants: RowInsertion

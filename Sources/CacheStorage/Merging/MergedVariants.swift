@@ -32,8 +32,7 @@ struct MergedVariants {
         }
         var (kept, other) = MergedVariants.isLater(row, known) ? (row, known) : (known, row)
         kept.lastAccessAt = max(kept.lastAccessAt, other.lastAccessAt)
-        // A mark belongs to its name: a superseded `main` and a current thumbnail do not make a
-        // current `main`.
+        // A superseded `main` and a current thumbnail do not make a current `main`.
         if other.name == kept.name {
             kept.isSuperseded = kept.isSuperseded && other.isSuperseded
         } else if other.name < kept.name {

@@ -59,12 +59,10 @@ extension OpenCache {
     }
 
     /// Merges other caches into this one, which is closed afterwards; the wall clock is at `now`.
-    ///
-    /// The result depends on the set of caches alone, this one included, and merging again changes
+    /// The result depends on the set of caches alone, this one included; merging again changes
     /// nothing. The others are not changed. Content files are linked, cloned or copied by `workers`
-    /// threads. More than ``sourcesAtOnce`` sources are merged in steps.
-    ///
-    /// `ownsNote` is the result of ``beginAdoption(at:)``, if that was called.
+    /// threads. More than ``sourcesAtOnce`` sources are merged in steps. `ownsNote` is the result
+    /// of ``beginAdoption(at:)``, if that was called.
     ///
     /// - Throws: when a cache cannot be read, is held by a run after the time to wait, or this one
     ///   cannot be written; a step changes all rows or none.
@@ -119,8 +117,7 @@ extension OpenCache {
         }
     }
 
-    /// Moves the log into the database and closes it. Without the log, the database can be replaced
-    /// by renaming another over it.
+    /// Moves the log into the database and closes it, so that another can be renamed over it.
     private func closeWithoutLog(waiting: LockWaiting) throws(StorageError) {
         var limit: Duration? = CacheDatabase.busyTimeout(in: directory)
         if case .upTo(let time) = waiting { limit = time.map { max($0, limit ?? .zero) } }

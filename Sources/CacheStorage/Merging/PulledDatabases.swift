@@ -2,8 +2,7 @@ import Glibc
 import Hashing
 package import PrefetchModel
 
-/// Databases of other caches in the folder `pull` of a cache, each in a folder of its own, until
-/// they are merged.
+/// Databases of other caches, each in a folder of its own in `pull`, until they are merged.
 package struct PulledDatabases {
     private static let name = "pull"
 

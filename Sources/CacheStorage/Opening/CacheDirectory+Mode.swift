@@ -12,8 +12,7 @@ extension CacheDirectory {
 
     var creationMode: mode_t { fileMode?.ofFiles ?? 0o600 }
 
-    /// Sets the mode of a new file, from which the umask may have removed bits; the path is for
-    /// messages.
+    /// Sets the mode of a new file, without the umask; the path is for messages.
     func giveMode(
         toNewFile descriptor: Int32, path: @autoclosure () -> String
     ) throws(StorageError) {
@@ -23,11 +22,7 @@ extension CacheDirectory {
 
     /// The result of ``FileDescriptor/setMode(_:of:sparesLinks:)``.
     enum ModeChange {
-        enum FileKind {
-            case file, folder
-        }
-
-        case changed(FileKind)
+        case changed(isFolder: Bool)
         /// It had this mode before.
         case unchanged
         case missing
@@ -46,8 +41,7 @@ extension CacheDirectory {
         ]
         + ([""] + CacheDatabase.companions).map { databaseName + $0 }
 
-    /// Gives the names of ``layout`` the mode of new files: they may have been made before the mode
-    /// was known.
+    /// Gives the names of ``layout`` the mode, before which they may have been made.
     func applyModeToLayout() throws(StorageError) {
         guard let fileMode else { return }
         for name in CacheDirectory.layout {
@@ -75,20 +69,11 @@ extension FileDescriptor {
     func setMode(
         _ mode: FileMode, of name: String, sparesLinks: Bool = false
     ) throws(StorageError) -> CacheDirectory.ModeChange {
-        guard let status = status(of: name) else {
-            guard errno == ENOENT || errno == ENOTDIR else { throw .system("stat", path(of: name)) }
-            return .missing
-        }
-        let kind: CacheDirectory.ModeChange.FileKind
-        switch status.st_mode & S_IFMT {
-        case S_IFREG: kind = .file
-        case S_IFDIR: kind = .folder
-        default: return .foreign
-        }
-        let wanted = kind == .file ? mode.ofFiles : mode.ofFolders
-        guard status.st_uid == geteuid() else { return .foreign }
+        guard let status = try existingStatus(of: name) else { return .missing }
+        guard status.isFile || status.isFolder, status.st_uid == geteuid() else { return .foreign }
+        let wanted = status.isFile ? mode.ofFiles : mode.ofFolders
         guard status.st_mode & 0o777 != wanted else { return .unchanged }
-        if sparesLinks, kind == .file, status.st_nlink > 1 { return .linked }
+        if sparesLinks, status.isFile, status.st_nlink > 1 { return .linked }
         // A folder's set-group-ID bit gives new files the folder's group; it stays.
         let bits = status.st_mode & S_ISGID | wanted
         guard fchmodat(number, name, bits, AT_SYMLINK_NOFOLLOW) == 0 else {
@@ -99,6 +84,6 @@ extension FileDescriptor {
             default: throw .system("chmod", path(of: name))
             }
         }
-        return .changed(kind)
+        return .changed(isFolder: status.isFolder)
     }
 }

@@ -144,8 +144,7 @@ package final class CacheDirectory: Sendable {
         guard names.contains("content"),
             names.isSubset(of: [CacheDirectory.lockName, "content", "tmp", ListStore.folderName])
         else { return false }
-        // A name that cannot be opened as a folder, for any reason, is not a cache's: the caller
-        // refuses the whole.
+        // Without such a folder, for any reason, it is not a cache's: the caller refuses all.
         guard let content = try? handle.folder("content") else { return false }
         var hasFiles = false
         for name in try content.names() {
@@ -179,12 +178,7 @@ package final class CacheDirectory: Sendable {
     ///
     /// - Throws: when the system does not say; the file may be intact.
     func lacksWholeFile(_ image: StoredImage) throws(StorageError) -> Bool {
-        guard let status = handle.status(of: image.relativePath) else {
-            switch errno {
-            case ENOENT, ENOTDIR, ELOOP: return true
-            default: throw .system("stat", path(of: image))
-            }
-        }
+        guard let status = try handle.existingStatus(of: image.relativePath) else { return true }
         return !status.isFile || status.size != image.size.bytes
     }
 
@@ -238,8 +232,7 @@ package final class CacheDirectory: Sendable {
         }
     }
 
-    /// Writes a tag that a killed process left empty. Backup programs read it; no cache fails
-    /// without it.
+    /// Writes a tag that a killed process left empty. Only backup programs read it.
     private func completeTag() {
         let number = openat(
             handle.number, CacheDirectory.tagName, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
@@ -302,11 +295,7 @@ package final class CacheDirectory: Sendable {
         return try outcome.get()
     }
 
-    func remove(_ name: String) throws(StorageError) {
-        guard unlinkat(handle.number, name, 0) == 0 || errno == ENOENT else {
-            throw .system("unlink", path(of: name))
-        }
-    }
+    func remove(_ name: String) throws(StorageError) { try handle.remove(name) }
 
     /// Removes a database with SQLite's files beside it.
     func removeDatabase(_ name: String) throws(StorageError) {

@@ -24,10 +24,8 @@ package struct CacheInspection: Sendable {
             ? try directory.handle.folder("content") : nil
     }
 
-    /// Reads every row, and every page of the database with its indexes.
-    ///
-    /// - Throws: an error for which ``StorageError/isDamage`` holds; the next run checks again and
-    ///   replaces the database.
+    /// Reads every row and page. Throws an error for which ``StorageError/isDamage`` holds; the
+    /// next run checks again and replaces the database.
     package func findDamage() throws(StorageError) {
         do {
             try database.confirmDamage(.thorough)
@@ -51,8 +49,7 @@ package struct CacheInspection: Sendable {
         }
     }
 
-    /// The keys of the images that share a content file; none if no row describes it as `image`
-    /// does.
+    /// The keys of the images that share a content file, by rows that describe it as `image` does.
     package func keys(of image: StoredImage) throws(StorageError) -> [String] {
         try database.read("looking up") { database in
             try database.all(

@@ -1,8 +1,7 @@
 import Glibc
 package import PrefetchModel
 
-/// The right to write a cache, held by one run at a time. Released with the last reference, and by
-/// the kernel when the process dies.
+/// The right to write a cache, of one run at a time; its process's end releases it, too.
 package final class CacheLock: Sendable {
     private let handle: FileDescriptor
     private let identity: FileIdentity
@@ -33,8 +32,7 @@ package final class CacheLock: Sendable {
                 default: throw .system("flock", path)
                 }
             }
-            // The file may have been removed between the two calls. The next process would then
-            // create and lock another one.
+            // The file may have been removed in between: the next process would lock another one.
             guard lock.isInPlace(in: directory) else { continue }
             lock.write(LockHolder.current())
             return lock
@@ -89,8 +87,7 @@ package final class CacheLock: Sendable {
         ftruncate(handle.number, off_t(max(0, written)))
     }
 
-    /// Whether the lock's name still leads to the locked file. If not, another run may hold a lock
-    /// of its own.
+    /// Whether the lock's name still leads to the locked file: another run may hold one of its own.
     func isInPlace(in directory: CacheDirectory) -> Bool {
         FileIdentity(CacheDirectory.lockName, in: directory.handle) == identity
     }

@@ -4,12 +4,10 @@ import Glibc
 package import PrefetchModel
 import Synchronization
 
-/// The file `DIR/crashes`: images that crashed a run while they were decoded. Later runs skip them.
-///
-/// One line each, added by the fault handler (see `ccrash.h`): the SHA-256 of the bytes in
-/// hexadecimal digits, seconds since 1970 UTC and the signal's number, separated by spaces.
-/// Malformed lines and those older than ``lifetime`` are ignored; the next run that decodes
-/// something removes them.
+/// The file `DIR/crashes`: images that crashed a run while they were decoded, which later runs
+/// skip. One line each, added by the fault handler (see `ccrash.h`): the SHA-256 of the bytes in
+/// hexadecimal digits, seconds since 1970 UTC and the signal's number, separated by spaces. The
+/// next run that decodes something removes malformed lines and those older than ``lifetime``.
 package final class CrashLog: Sendable {
     package struct Crash: Hashable, Sendable, CustomStringConvertible {
         package let time: Timestamp
@@ -71,10 +69,7 @@ package final class CrashLog: Sendable {
 
     private static func text(in directory: CacheDirectory) throws(StorageError) -> [UInt8] {
         let path = directory.path(of: fileName)
-        guard let status = directory.handle.status(of: fileName) else {
-            guard errno == ENOENT else { throw .system("stat", path) }
-            return []
-        }
+        guard let status = try directory.handle.existingStatus(of: fileName) else { return [] }
         guard status.size <= CrashLog.mostBytes else {
             throw .refused(path, "is larger than any that prefetch writes", hint: "move it away")
         }
@@ -111,9 +106,8 @@ package final class CrashLog: Sendable {
         state.withLock { $0.crashes[digest] }
     }
 
-    /// Calls `body`, which decodes the bytes of this digest on the current thread. A fault in it is
-    /// logged if the program has installed the handlers. When it returns, earlier crashes of this
-    /// digest are forgotten.
+    /// Calls `body`, which decodes the bytes of this digest on this thread. A fault in it is logged
+    /// if the handlers are installed. When it returns, earlier crashes of the digest are forgotten.
     package func whileDecoding<Result>(_ digest: ContentDigest, _ body: () -> Result) -> Result {
         digest.withBytes { bytes in
             if let start = bytes.baseAddress {

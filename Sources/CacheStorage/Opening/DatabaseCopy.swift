@@ -2,8 +2,7 @@ import Glibc
 package import PrefetchModel
 internal import SQLite
 
-/// A checked copy of a cache's database in a file of its own, which disappears with the last
-/// reference. Any thread may use it.
+/// A checked copy of a cache's database. Its file lives with the last reference; thread-safe.
 package final class DatabaseCopy: Sendable {
     private static let name = "tmp/copy.sqlite"
 
@@ -12,16 +11,14 @@ package final class DatabaseCopy: Sendable {
     package let size: ByteCount
     package let contentFiles: ContentFiles
 
-    /// Copies the database of a cache, which this process holds. Returns nil soon after `isStopped`
-    /// returns true.
+    /// Copies the database of a cache held by this process; nil soon after `isStopped` is true.
     package static func make(
         of directory: CacheDirectory, isStopped: () -> Bool
     ) throws(StorageError) -> DatabaseCopy? {
         let path = directory.path(of: name)
         try directory.removeDatabase(name)
         try directory.makeFile(name)
-        // The copy is read through its open file. The next run removes the rest with the other
-        // temporary files.
+        // The copy is read through its open file. The next run removes temporary files.
         defer { try? directory.removeDatabase(name) }
         guard try directory.copyDatabase(to: name, isStopped: isStopped) else { return nil }
         guard let file = FileDescriptor.reading(name, in: directory.handle) else {
@@ -47,8 +44,7 @@ package final class DatabaseCopy: Sendable {
         return try body(file.number)
     }
 
-    /// Calls `body` with an open content file. Returns nil if the file is missing or has another
-    /// size.
+    /// Calls `body` with an open content file; nil if it is missing or has another size.
     package func withContent<Result, Failure: Error>(
         _ content: ContentFile, _ body: (Int32) throws(Failure) -> Result
     ) throws(Failure) -> Result? {

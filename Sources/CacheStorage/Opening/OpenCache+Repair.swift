@@ -29,21 +29,17 @@ extension OpenCache {
         try CrashLog(directory: directory, at: now).end()
     }
 
-    /// Stores the number of content folders that an interrupted verification has finished; nil
-    /// after a complete one.
+    /// Stores the finished folders of an interrupted verification; nil after a complete one.
     package func setVerifiedFolders(_ count: Int?) throws(StorageError) {
         guard let count else { return try database.remove(.verifiedFolders) }
         try database.set(.verifiedFolders, to: Int64(count))
     }
 
-    /// Notes that all content files are known: none must be kept any more for rows lost with a
-    /// damaged database.
+    /// Notes that no content file must be kept for rows lost with a damaged database.
     package func endKeepingOrphans() throws(StorageError) {
         try database.remove(.orphansKeptBefore)
     }
-}
 
-extension OpenCache {
     /// The progress of ``changeModes(to:progress:)``.
     package struct ModeChanges: Sendable {
         package var files = 0
@@ -61,21 +57,17 @@ extension OpenCache {
     }
 
     /// Gives all files and folders of the cache these permissions, and stores the mode for new
-    /// ones.
-    ///
-    /// A content file that has names elsewhere too, in another cache or an export, is replaced by a
-    /// copy: a mode belongs to the file, not to its name. Lists stay private, see ``ListStore``.
-    ///
-    /// It may be interrupted and repeated. Readers continue as far as they may still read the
-    /// cache. Calls `progress` after each content folder.
+    /// ones. A content file that has names elsewhere too, in another cache or an export, is
+    /// replaced by a copy: a mode belongs to the file, not to its name. Lists stay private, see
+    /// ``ListStore``. It may be interrupted and repeated. Readers continue as far as they may still
+    /// read the cache. Calls `progress` after each content folder.
     package func changeModes(
         to mode: FileMode, progress: (ModeChanges) -> Void
     ) throws(StorageError) -> ModeChanges {
         try checkHold()
         try use(mode)
         var changes = ModeChanges()
-        // The cache's own folder first: if others lose access, they lose it to the whole cache
-        // first.
+        // Its own folder first: if others lose access, they lose it to the whole cache.
         for name in CacheDirectory.layout {
             try change(mode, name, in: directory.handle, path: name, &changes)
         }
@@ -129,8 +121,8 @@ extension OpenCache {
         changes.bytesWithoutRoom += result.bytesWithoutRoom
     }
 
-    /// The path is relative to the cache directory. Returns whether it is a content file with other
-    /// names, which has kept its mode.
+    /// Returns whether `path`, below the cache directory, is a file with other names and its old
+    /// mode.
     @discardableResult
     private func change(
         _ mode: FileMode, _ name: String, in folder: FileDescriptor, path: String,
@@ -140,8 +132,8 @@ extension OpenCache {
             mode, of: name, sparesLinks: ContentDigest(contentFile: name) != nil)
         switch change {
         case .linked: return true
-        case .changed(.file): changes.files += 1
-        case .changed(.folder): changes.folders += 1
+        case .changed(isFolder: false): changes.files += 1
+        case .changed(isFolder: true): changes.folders += 1
         case .unchanged: changes.unchanged += 1
         case .missing: break
         case .foreign: changes.skip(path)

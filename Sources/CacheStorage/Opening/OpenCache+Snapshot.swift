@@ -30,9 +30,8 @@ extension OpenCache {
         try directory.rename(name, to: CacheDirectory.snapshotName)
     }
 
-    /// Removes the snapshot of a cache, to make space for a command that removes more. Keeps it if
-    /// the database is suspected of damage: it may be the only intact copy. Returns whether there
-    /// was one.
+    /// Removes the snapshot of a cache, to make space, unless the database is suspected of damage:
+    /// it may be the only intact copy. Returns whether there was one.
     package static func removeSnapshot(path: String) -> Bool {
         do {
             let directory = try CacheDirectory(path: path, access: .readOnly)
@@ -53,8 +52,7 @@ extension OpenCache {
 }
 
 extension CacheDirectory {
-    /// Copies the database into an empty file, and checks the copy. Returns false if it was
-    /// stopped.
+    /// Copies the database into an empty file and checks the copy. Returns false if stopped.
     func copyDatabase(to name: String, isStopped: () -> Bool) throws(StorageError) -> Bool {
         let database = try CacheDatabase(directory: self, access: .readOnly)
         defer { database.close() }

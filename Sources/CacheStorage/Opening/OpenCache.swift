@@ -9,8 +9,7 @@ package struct OpenCache: Sendable {
     package let partials: PartialStore
     /// The repairs of ``openForRun(path:waiting:at:)``.
     package private(set) var repair = Repair()
-    /// Whether the cache is new to a network file system, and therefore begins to use a rollback
-    /// journal.
+    /// Whether it begins to use a rollback journal, on a network file system new to it.
     package private(set) var beginsWithoutLog = false
     /// Whether existing files have another mode than new ones.
     package private(set) var hasFilesOfOtherMode = false
@@ -37,8 +36,7 @@ package struct OpenCache: Sendable {
     package struct Repair: Sendable {
         /// The new name of a damaged database, and its damage.
         package var damage: (name: String, message: String)?
-        /// The rows taken from a damaged database, or from the snapshot of a missing one; nil for
-        /// an empty new database.
+        /// Rows of a damaged database, or a missing one's snapshot; nil for an empty new one.
         package var salvage: SalvageReport?
         /// Images with missing or torn files after an unclean end; their rows were removed.
         package var tornImages = 0
@@ -51,9 +49,8 @@ package struct OpenCache: Sendable {
     // MARK: Opening
 
     /// Locks and opens a cache. Without `creates`, a missing one is an error. If another run holds
-    /// it, `whenHeld` is called once before waiting, with the holder if known. The file system is
-    /// detected unless it is given. Returns nil if another run holds the cache and the wait is
-    /// over.
+    /// it, `whenHeld` is called once before waiting, with the holder if known; nil after the wait.
+    /// The file system is detected unless it is given.
     package static func open(
         path: String, creates: Bool = true, waiting: LockWaiting, fileSystem: FileSystem? = nil,
         whenHeld: (LockHolder?) -> Void = { _ in }
@@ -65,16 +62,15 @@ package struct OpenCache: Sendable {
         return try readingTwice(try OpenCache(directory: directory, lock: lock))
     }
 
-    /// Opens a cache as ``open(path:waiting:)`` does, and repairs it after an unclean end.
-    ///
-    /// Removes rows of files that did not reach the disk and, as far as `check` finds them, of
-    /// missing files. Collects orphaned files. Replaces a damaged database by a new one with the
-    /// salvaged rows, and keeps the old one under another name.
+    /// Opens a cache as ``open(path:waiting:)`` does, and repairs it after an unclean end. Removes
+    /// rows of files that did not reach the disk and, as far as `check` finds them, of missing
+    /// files. Collects orphaned files, unless `keepsOrphans` leaves them to the next run. Replaces
+    /// a damaged database by a new one with the salvaged rows, and keeps the old one under another
+    /// name.
     ///
     /// A small database is checked each time, a large one after an unclean end or on suspicion. The
     /// wall clock is at `now`. At most `openFolders` content folders are kept open. New files get
-    /// the `mode`, which is stored; without one, the stored mode. With `keepsOrphans`, orphaned
-    /// files are left to the next run.
+    /// the `mode`, which is stored; without one, the stored mode.
     package static func openForRun(
         path: String, waiting: LockWaiting, openFolders: Int = 256, check: FileCheck = .auto,
         mode: FileMode? = nil, keepsOrphans: Bool = false, at now: Timestamp,
@@ -273,9 +269,8 @@ package struct OpenCache: Sendable {
         try database.checkpoint(truncates: true)
     }
 
-    /// Moves the log into the database and closes it. Then the database file alone is complete.
-    /// The log stays if another program reads it or the disk is full. Nothing may be read or
-    /// written afterwards.
+    /// Moves the log into the database and closes it; its file alone is complete then. The log
+    /// stays if another program reads it or the disk is full. Nothing may be used afterwards.
     package func close() throws(StorageError) {
         do {
             try synchronizeLongLog()

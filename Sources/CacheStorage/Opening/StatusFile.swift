@@ -24,8 +24,7 @@ package struct StatusFile: Sendable {
         self.directory = directory
     }
 
-    /// Replaces the content. For people and monitors only, so errors are ignored: they must not
-    /// end the run.
+    /// Replaces the content. Errors are ignored: it is for people and monitors only.
     package func write(json: [UInt8], text: [String]) {
         let bytes =
             Array(holder.line.utf8) + json + Array("\n\(text.joined(separator: "\n"))\n".utf8)
@@ -45,8 +44,7 @@ package struct StatusFile: Sendable {
         package let text: [String]
     }
 
-    /// Returns the process that holds a cache, and its progress once it has written any; nil if no
-    /// process holds it.
+    /// The process that holds a cache, and its progress so far; nil if no process holds it.
     package static func read(
         in directory: CacheDirectory
     ) -> (holder: LockHolder, content: StatusContent?)? {

@@ -19,8 +19,7 @@ package struct AttributeStore: Sendable {
         }
     }
 
-    /// Removes an attribute of a key's resource. Returns whether there was such an attribute; nil
-    /// if the cache has no such key.
+    /// Removes an attribute. Returns whether there was one; nil if the cache has no such key.
     package func remove(_ name: String, key: String) throws(StorageError) -> Bool? {
         try database.write("removing an attribute") { database in
             guard let resource = try AttributeStore.resource(key: key, in: database) else {

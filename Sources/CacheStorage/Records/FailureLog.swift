@@ -5,13 +5,11 @@ internal import SQLite
 package struct FailureLog: Sendable {
     let database: CacheDatabase
 
-    /// Settles the failures of a completed run.
-    ///
-    /// `decide` gets each failure as the run left it, with the kind and the runs in a row from
-    /// before the run, and returns new values of both and the end of the blacklisting. It returns
-    /// nil for failures that say nothing about their URL; these get back their previous values.
-    /// Blacklisted transient failures of earlier runs that `isOver` accepts are no longer
-    /// blacklisted, and begin to count again.
+    /// Settles the failures of a completed run. `decide` gets each failure as the run left it, with
+    /// the kind and the runs in a row from before the run, and returns new values of both and the
+    /// end of the blacklisting; nil gives the failure its previous values, since it says nothing
+    /// about its URL. Blacklisted transient failures of earlier runs that `isOver` accepts are no
+    /// longer blacklisted, and begin to count again.
     package func settle(
         run: Int64, isOver: ((FailureRecord) -> Bool)? = nil,
         _ decide: (FailureRecord) -> Settlement?
@@ -79,8 +77,7 @@ package struct FailureLog: Sendable {
             "removing a failure", "DELETE FROM failure WHERE key = ?", .text(key)) > 0
     }
 
-    /// Removes the failures of a URL, given without user information, under other keys. Returns
-    /// whether there was one.
+    /// Removes a URL's failures under other keys (no user information). Returns whether any.
     package func remove(url: String) throws(StorageError) -> Bool {
         try database.execute(
             "removing a failure", "DELETE FROM failure WHERE url = ? AND url <> key", .text(url))
@@ -111,8 +108,7 @@ package struct FailureLog: Sendable {
         try database.hasRow("SELECT 1 FROM failure LIMIT 1")
     }
 
-    /// Reads the table, or the rows of a condition in SQL, in pieces, which keeps memory flat and
-    /// allows writing the piece's rows.
+    /// Reads rows in pieces, which keeps memory flat and allows writing the piece's rows.
     private static func forEachPiece(
         in database: Connection, where condition: String = "TRUE",
         _ body: ([FailureRecord]) throws -> Void
@@ -133,9 +129,7 @@ package struct FailureLog: Sendable {
             try body(rows.compactMap(\.record))
         }
     }
-}
 
-extension FailureLog {
     /// The values that a run's end gives to a failure.
     package struct Settlement: Sendable {
         let kind: FailureRecord.FailureKind

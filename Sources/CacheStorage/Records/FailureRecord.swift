@@ -2,8 +2,7 @@ package import PrefetchModel
 internal import SQLite
 
 package struct FailureRecord: Sendable {
-    /// The class of the last failure: a permanent one blacklists at once, a transient one after
-    /// several runs.
+    /// A permanent failure blacklists at once, a transient one after several runs.
     package enum FailureKind: String, Sendable {
         case permanent, transient
     }

@@ -1,8 +1,7 @@
 package import Hashing
 import PrefetchModel
 
-/// Identifies a recipe in a ``VariantFingerprint``: the first 128 bits of the SHA-256 of its
-/// canonical text.
+/// A recipe in a ``VariantFingerprint``: the first 128 bits of its canonical text's SHA-256.
 package struct RecipeFingerprint: Hashable, Sendable {
     fileprivate let high: UInt64
     fileprivate let low: UInt64

@@ -97,6 +97,32 @@ package struct HostLog: Sendable {
     static func latestCooling(of state: HostState) -> Timestamp {
         state.updatedAt.advanced(by: longestCooling)
     }
+
+    /// Removes all hosts, including unreadable rows. Returns the number removed.
+    package func removeAll() throws(StorageError) -> Int {
+        try database.execute("forgetting hosts", "DELETE FROM host")
+    }
+
+    /// Removes hosts. Returns the number removed, and the names without a host.
+    package func removeAll(
+        named names: [HostName]
+    ) throws(StorageError) -> (count: Int, unknown: [HostName]) {
+        try database.write("forgetting hosts") { database in
+            let hosts = try database.all("SELECT host FROM host") {
+                try $0.text(0)
+            }
+            let removal = try database.prepare("DELETE FROM host WHERE host = ?")
+            var (count, known): (Int, Set<HostName>) = (0, [])
+            for host in hosts {
+                let matching = names.filter { $0.matches(origin: host) }
+                guard !matching.isEmpty else { continue }
+                known.formUnion(matching)
+                try removal.execute(.text(host))
+                count += 1
+            }
+            return (count, names.filter { !known.contains($0) })
+        }
+    }
 }
 
 /// A host as a user names it: `example.com` for any scheme and port, `example.com:8080` for any
@@ -119,34 +145,5 @@ package struct HostName: Hashable, Sendable {
             authority[colon...].dropFirst().allSatisfy(\.isNumber)
         else { return false }
         return authority[..<colon] == text
-    }
-}
-
-extension HostLog {
-    /// Removes all hosts, including unreadable rows. Returns the number removed.
-    package func removeAll() throws(StorageError) -> Int {
-        try database.execute("forgetting hosts", "DELETE FROM host")
-    }
-
-    /// Removes the hosts with these names. Returns the number removed, and the names without a
-    /// host.
-    package func removeAll(
-        named names: [HostName]
-    ) throws(StorageError) -> (count: Int, unknown: [HostName]) {
-        try database.write("forgetting hosts") { database in
-            let hosts = try database.all("SELECT host FROM host") {
-                try $0.text(0)
-            }
-            let removal = try database.prepare("DELETE FROM host WHERE host = ?")
-            var (count, known): (Int, Set<HostName>) = (0, [])
-            for host in hosts {
-                let matching = names.filter { $0.matches(origin: host) }
-                guard !matching.isEmpty else { continue }
-                known.formUnion(matching)
-                try removal.execute(.text(host))
-                count += 1
-            }
-            return (count, names.filter { !known.contains($0) })
-        }
     }
 }

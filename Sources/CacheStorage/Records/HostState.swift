@@ -92,11 +92,8 @@ package struct HostState: Hashable, Sendable {
         host, concurrency, failures_in_a_row, cooling_until, updated_at, interval_us, latency_us, \
         limited_by
         """
-}
 
-extension HostState {
-    /// The state that a run at `now` uses, see ``HostLog/forEach(at:_:)``; nil if it uses none of
-    /// it.
+    /// The state that a run at `now` uses, see ``HostLog/forEach(at:_:)``; nil for none.
     func believed(at now: Timestamp) -> HostState? {
         guard updatedAt <= now.advanced(by: Timestamp.toleratedClockStep) else { return nil }
         return isNormal ? nil : self

@@ -5,8 +5,7 @@ internal import SQLite
 package struct LastListed: Sendable {
     /// Newest first.
     private let sets: [(time: Timestamp, resources: ResourceSet)]
-    /// The first recorded listing: before it, nothing is known of resources in no set. Nil if no
-    /// run has recorded any.
+    /// The first recorded listing, before which nothing is known; nil if there is none.
     package let begin: Timestamp?
     /// The last run of a damaged set, which may have listed any resource.
     private let unreadAt: Timestamp?
@@ -37,8 +36,7 @@ package struct LastListed: Sendable {
     }
 
     func isUnlisted(_ image: ScannedImage, since time: Timestamp, at now: Timestamp) -> Bool {
-        // Runs validate the images that they list. An image in no set has been unlisted at most
-        // since the first set.
+        // Runs validate images that they list. Without a set, it is unlisted since the first one.
         let known = self.time(of: image.id) ?? begin ?? now
         return max(known, image.validatedAt) < time
     }

@@ -23,9 +23,8 @@ package struct ListingLog: Sendable {
         try database.first("SELECT max(id) FROM resource") { try $0.optionalInteger(0) ?? 0 } ?? 0
     }
 
-    /// Records the resources that a run has listed. Without `isWhole`, the run has not read all
-    /// entries of its lists. These may name any resource, so all resources count as listed just
-    /// before the others.
+    /// Records the resources that a run has listed. Without `isWhole`, it has not read all its
+    /// entries, which may name any resource: all count as listed just before the others.
     package func note(
         _ listed: ResourceSet, isWhole: Bool = true, startedAt start: Timestamp, at now: Timestamp
     ) throws(StorageError) {
@@ -48,8 +47,7 @@ package struct ListingLog: Sendable {
         }
     }
 
-    /// Runs recorded by a fast clock count as of now. Otherwise their resources would stay listed
-    /// for too long.
+    /// Runs of a fast clock count as of now: their resources would stay listed for too long.
     private static func correctFuture(in database: Connection, at now: Timestamp) throws {
         try database.run(
             "UPDATE listing SET last_at = ?1, first_at = min(first_at, ?1) WHERE last_at > ?1",

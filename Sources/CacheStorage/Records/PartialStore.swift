@@ -6,9 +6,8 @@ internal import SQLite
 import Threading
 
 /// Interrupted downloads that later attempts and runs resume: the table `partial` and its files
-/// `tmp/<SHA-256 of the key>.partial`. There are few, so all rows are held in memory: a look-up
-/// costs no query and no wait. Any thread may use it; changes run one after another. Only for the
-/// holder of the cache's lock.
+/// `tmp/<SHA-256 of the key>.partial`. There are few, so all rows are held in memory, for look-ups
+/// without a query. Any thread of the lock's holder may use it; changes run one after another.
 package final class PartialStore: Sendable {
     package struct Part: Hashable, Sendable {
         package let size: ByteCount
@@ -18,8 +17,7 @@ package final class PartialStore: Sendable {
         package let total: Int?
     }
 
-    /// Smaller bodies are not worth a file: downloading them again takes about as long as a round
-    /// trip.
+    /// Smaller bodies are not worth a file: their download takes about a round trip.
     package static let smallestBody = ByteCount.mebibytes(1)
     /// After this time the body has probably changed.
     package static let longestAge = Duration.seconds(7 * 86400)
@@ -33,8 +31,7 @@ package final class PartialStore: Sendable {
     /// The rows by key after the last change; nil until the table has been read.
     private let entries = Monitor([String: StoredPart]?.none)
 
-    /// Opens the folder of the files. The oldest ones are removed when the total exceeds
-    /// `capacity`.
+    /// The oldest files are removed when the total exceeds `capacity`.
     package init(
         directory: CacheDirectory, database: CacheDatabase,
         capacity: ByteCount = .mebibytes(256)
@@ -46,11 +43,10 @@ package final class PartialStore: Sendable {
     }
 
     /// Stores a partial download in place of any earlier one of its key. Removes downloads older
-    /// than ``longestAge``, and then the oldest ones until there is space.
-    ///
-    /// `url` is the URL after all redirects, without user information. `total` is the size of the
-    /// whole body, if known. Returns false if the download is not worth storing: not larger than
-    /// ``smallestBody``, larger than the capacity, or complete.
+    /// than ``longestAge``, and then the oldest ones until there is space. `url` is the URL after
+    /// all redirects, without user information, `total` the size of the whole body, if known.
+    /// Returns false if the download is not worth storing: not larger than ``smallestBody``, larger
+    /// than the capacity, or complete.
     ///
     /// - Throws: when it cannot be written; nothing of it remains then.
     @discardableResult
@@ -173,8 +169,7 @@ package final class PartialStore: Sendable {
         return try change { $0 }
     }
 
-    /// Runs a change while no other one runs. After an error, the completed part of the change is
-    /// kept in memory.
+    /// Runs one change at a time. After an error, its completed part is kept in memory.
     private func change<Result>(
         startingFrom start: [String: StoredPart]? = nil,
         _ work: (inout [String: StoredPart]) throws(StorageError) -> Result

@@ -1,8 +1,7 @@
 package import PrefetchModel
 internal import SQLite
 
-/// The placeholders of resources, shown as the attributes `prefetch.thumbhash` and
-/// `prefetch.color`.
+/// Placeholders, shown as the attributes `prefetch.thumbhash` and `prefetch.color`.
 package struct PlaceholderStore: Sendable {
     package struct LackingImage: Sendable {
         package let resource: Int64

@@ -9,8 +9,7 @@ internal import CZlib
 extension ResourceSet {
     private static let pageBytes = 4 + 8 * pageWords
     private static let headerBytes = 4
-    /// The largest identifier of a set that is read, unless the cache has larger ones: 2²⁸, which
-    /// takes 32 MiB.
+    /// The largest identifier of a set, unless the cache has larger ones; it takes 32 MiB.
     static let largestKept: Int64 = 1 << 28
 
     /// The stored form, without identifiers of 2³⁵ and more, which it cannot hold.
@@ -33,8 +32,7 @@ extension ResourceSet {
         return header + compressed.prefix(Int(size))
     }
 
-    /// Reads the stored form; nil if it is invalid, or has more pages than `largestResource`
-    /// requires.
+    /// Reads the stored form; nil for an invalid one, or more pages than `largestResource` has.
     init?(compressed bytes: [UInt8], largestResource: Int64) {
         guard bytes.count > ResourceSet.headerBytes else { return nil }
         let count = bytes.withUnsafeBytes {

@@ -1,11 +1,8 @@
-/// A set of identifiers of resources, with one bit for each: a million of them fit into the
-/// processor's cache.
+/// A set of identifiers of resources, one bit each: a million fit into the processor's cache.
 package struct ResourceSet: Hashable, Sendable {
-    /// The bits of 2¹⁵ identifiers for each page; empty if none is set. SQLite numbers rows
-    /// consecutively, so pages are dense.
+    /// Pages of 2¹⁵ bits; empty if none is set. SQLite numbers rows consecutively.
     var pages: [[UInt64]] = []
-    /// Identifiers outside the range of page numbers, found in damaged databases only: pages for
-    /// them would take too much memory.
+    /// Identifiers of damaged databases, for which pages would take too much memory.
     private var outliers: Set<Int64> = []
 
     static let pageBits: Int64 = 15

@@ -50,8 +50,7 @@ package struct RunLog: Sendable {
 
     // MARK: Rows of files that may not have reached the disk
 
-    /// The start of the earliest run of another boot that did not synchronise its files; nil
-    /// without one.
+    /// The first start of a run of another boot that did not synchronise its files; nil for none.
     static func firstUnsynchronized(bootID: String?, in database: Connection) throws -> Timestamp? {
         try database.first(
             """
@@ -61,14 +60,13 @@ package struct RunLog: Sendable {
         ) { try $0.optionalTime(0) } ?? nil
     }
 
-    /// Removes rows with missing or torn files after an unclean end; their resources are kept. Only
+    /// Removes rows with missing or torn files after an unclean end, but not their resources. Only
     /// for the holder of the lock, before anything is read or stored. Returns the number of images
     /// without rows now.
     ///
-    /// It compares the bytes of files with their names for rows since the earliest run of another
-    /// boot that did not synchronise its files; an unknown boot counts as another one. It compares
-    /// the sizes of files for rows since the start of a last run without an end, since the system
-    /// may wrongly report that files are on the disk.
+    /// Compares bytes with names for rows since the earliest run of another boot, or of an unknown
+    /// one, that did not synchronise its files. Compares sizes for rows since the start of a last
+    /// run without an end: the system may wrongly report that files are on the disk.
     func removeTornRows(bootID: String?, at now: Timestamp) throws(StorageError) -> Int {
         let doubt = try database.read("reading the run log") { database in
             let unsynced = try RunLog.firstUnsynchronized(bootID: bootID, in: database)
@@ -92,8 +90,7 @@ package struct RunLog: Sendable {
                 _ = try Schema.Property.noteUnfinishedRemoval(at: now, in: database)
             }
         }
-        // The removal of rows must be permanent before their files are removed, and everything
-        // found intact must be on the disk.
+        // Removals of rows must be permanent before their files', and intact files on the disk.
         try content.synchronize()
         for image in torn { try content.remove(image.digest, format: image.format) }
         // Last, so that a kill repeats all of this.
@@ -111,8 +108,7 @@ package struct RunLog: Sendable {
         return torn.count
     }
 
-    /// The images of rows since `earliest` with files of another size, and of rows since `unsynced`
-    /// with other bytes.
+    /// The images with files of another size since `earliest`, or of other bytes since `unsynced`.
     private func tornImages(
         since earliest: Timestamp, unsynced: Timestamp?
     ) throws(StorageError) -> [StoredImage] {
@@ -248,8 +244,7 @@ package struct RunLog: Sendable {
     }
 }
 
-/// The identifier of the machine's current boot. Data in the page cache survives within a boot, and
-/// may be lost across boots.
+/// The machine's current boot. Data in the page cache survives within a boot, maybe not longer.
 package enum BootID {
     /// 36 characters; nil if the system does not provide it.
     package static func current() -> String? {

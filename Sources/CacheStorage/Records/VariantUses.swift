@@ -80,8 +80,7 @@ enum VariantNames {
     /// The row of `main`, which every database has.
     static let main: Int64 = 0
 
-    /// Records the names that a run uses for its variants, and its start. Without a time, equal
-    /// rows are not written.
+    /// Records the names of a run's variants, and its start; equal rows only with a time.
     static func note(
         _ variants: [RequestedVariant], at time: Timestamp? = nil, in database: Connection
     ) throws {

@@ -25,8 +25,7 @@ package struct CachePruning {
         self.isProtected = isProtected
     }
 
-    /// Applies the rules, and calls `report` with the totals after each batch. Returns whether it
-    /// was not stopped early.
+    /// Applies the rules; calls `report` after each batch. Returns whether it was not stopped.
     package func run(
         _ removal: some ImageRemoving, _ report: (RemovalTotals) -> Void
     ) throws(StorageError) -> Bool {

@@ -6,8 +6,7 @@ enum HistoryRows {
     /// Conditions with two parameters: rows from before `?1` are old; `?2` is the current time.
     private static let failures = "last_failed_at < ?1 AND coalesce(blacklisted_until, 0) <= ?2"
     private static let hosts = "updated_at < ?1 AND coalesce(cooling_until, 0) <= ?2"
-    /// The next run needs the end of the last run, and each run with files that may not be on the
-    /// disk.
+    /// The next run needs the last run's end, and runs with files that may not be on the disk.
     private static let runs =
         "started_at < min(?1, ?2) AND files_synced AND id < (SELECT max(id) FROM run)"
     private static let parts = "created_at < min(?1, ?2)"

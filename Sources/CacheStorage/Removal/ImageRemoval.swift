@@ -90,8 +90,7 @@ package final class ImageRemoval: ImageRemoving {
         do {
             removed = try change { try removeRows(batch, $0) }
         } catch  where error.isDiskFull {
-            // The transaction must fit into the log. Removing the files of the previous batch frees
-            // space; a smaller batch needs less.
+            // The transaction must fit into the log. Removed files free space, a half needs less.
             if try finishFiles() > 0 { return try remove(batch, removeRows) }
             guard batch.count > 1 else { throw error }
             let half = batch.count / 2
@@ -104,9 +103,8 @@ package final class ImageRemoval: ImageRemoving {
         totals.variants += removed.variants
         totals.images += removed.wholeImages
         for key in removed.keysOfParts { try cache.partials.discard(key: key) }
-        // After a power cut, rows must not reappear without their files. A reader of another
-        // program may keep part of the log out of the database; then the log itself must be
-        // synchronised.
+        // After a power cut, rows must not reappear without their files. If a reader keeps part of
+        // the log out of the database, the log itself must be synchronised.
         if !removed.files.isEmpty, try !cache.database.checkpoint(truncates: false) {
             try cache.content.synchronize()
         }

@@ -24,12 +24,10 @@ package protocol ImageRemoving: AnyObject {
     /// ``RemovalCandidate/largestBatch``.
     func remove(images ids: [Int64], only selector: VariantSelector?) throws(StorageError)
 
-    /// Removes records of failures, hosts, runs and partial downloads from before a time, unless
-    /// they are still in force at `now`.
+    /// Removes old failures, hosts, runs and partial downloads that are not in force at `now`.
     func removeHistory(before time: Timestamp, at now: Timestamp) throws(StorageError)
 
-    /// Removes the failure of a key without an image; does nothing if a variant is selected.
-    /// Returns whether there was one.
+    /// Removes a failure without an image, unless a variant is selected. Returns whether any.
     func removeFailure(key: String) throws(StorageError) -> Bool
 
     /// Removes the selected failures of URLs without an image. Call after removing images.

@@ -1,10 +1,9 @@
 package import PrefetchModel
 internal import SQLite
 
-/// A rule of `prefetch prune` that has at most one value and that a later run can apply again. A
-/// new rule takes three places: a case, its row in ``definition``, and an option in `PruneOptions`.
-/// Rules without a value need no option. `run --prune`, help, stored rules, messages and pruning
-/// iterate over the cases.
+/// A rule of `prefetch prune` with at most one value, which later runs can apply again. A new rule
+/// takes a case, its row in ``definition``, and, if it has a value, an option in `PruneOptions`.
+/// `run --prune`, help, stored rules, messages and pruning iterate over the cases.
 package enum PruneRule: String, CaseIterable, Sendable {
     // In the order in which `stats` prints rules.
     case unlistedFor = "unlisted-for"
@@ -112,9 +111,7 @@ package enum PruneRule: String, CaseIterable, Sendable {
     package func setting(_ text: String?) -> Setting? {
         unit.value(text).map { Setting(rule: self, value: $0) }
     }
-}
 
-extension PruneRule {
     package enum Unit: Sendable {
         /// The rule has no value; 1 stands for it.
         case none
@@ -124,9 +121,8 @@ extension PruneRule {
         /// Millionths of the whole, see ``Share``.
         case share
 
-        /// Parses a value from a command line. Ages need a unit: `30` in the sense of days would be
-        /// read as seconds, and the rule would remove nearly everything. Sizes below 1 MiB need one
-        /// for the same reason.
+        /// Parses a value from a command line. Ages and sizes below 1 MiB need a unit: `30` in the
+        /// sense of days would be read as seconds, and the rule would remove nearly everything.
         func value(_ text: String?) -> Int64? {
             guard self != .none else { return text == nil ? 1 : nil }
             guard let text else { return nil }
@@ -174,8 +170,7 @@ extension PruneRule {
 
     typealias ImagePredicate = (ScannedImage) -> Bool
 
-    /// The rows that a rule removes. Functions take the rule's value, the wall clock and a
-    /// connection on which they may read.
+    /// The rows that a rule removes. Functions take its value, the wall clock and a connection.
     enum Effect {
         /// Removes images for which the returned predicate holds.
         case images((Int64, Timestamp, Connection) throws -> ImagePredicate)

@@ -27,8 +27,7 @@ package struct PruneRules: Sendable {
         set { values[rule] = newValue }
     }
 
-    /// The rules in use, in the order of their cases. The scale of limits is among them if there is
-    /// a limit.
+    /// The rules in use, in the order of their cases; with a limit, also the scale of limits.
     package var settings: [PruneRule.Setting] {
         PruneRule.allCases.compactMap { rule in
             let value =
@@ -108,8 +107,7 @@ package struct PruneRules: Sendable {
     var historyAge: Duration? { values[.history].map { .milliseconds($0) } }
 }
 
-/// The rules of the last pruning, which `stats` assumes for the next one: one row of `property` for
-/// each.
+/// The rules of the last pruning, which `stats` assumes for the next one, as rows of `property`.
 extension PruneRules {
     func areStored(in database: Connection) throws -> Bool {
         let values = storedValues
@@ -149,8 +147,7 @@ extension PruneRule: PropertyKey {
 }
 
 extension OpenCache {
-    /// Stores the rules for ``CacheCatalog/nextPruning(at:)``, unless they are for this pruning
-    /// alone.
+    /// Stores rules for ``CacheCatalog/nextPruning(at:)`` unless they are for this pruning alone.
     package func store(_ rules: PruneRules) throws(StorageError) {
         guard !rules.isEmpty, !rules.areForOnce,
             try database.read("reading properties", { try !rules.areStored(in: $0) })

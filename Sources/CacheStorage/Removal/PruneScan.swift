@@ -92,9 +92,7 @@ enum PruneScan {
                 .map(\.weight)
         }
     }
-}
 
-extension PruneScan {
     /// `unlisted-for`
     static func unlisted(
         for age: Int64, at now: Timestamp, in database: Connection

@@ -40,8 +40,7 @@ package enum VariantSelector: Hashable, Sendable {
         }
     }
 
-    /// The selected variants of a resource, all of them for nil. The image is nil where a row is
-    /// damaged.
+    /// The selected variants of a resource, or all; without an image where a row is damaged.
     static func variants(
         _ selector: VariantSelector?, of resource: Int64, in database: Connection
     ) throws -> [(image: StoredImage?, recipe: String)] {

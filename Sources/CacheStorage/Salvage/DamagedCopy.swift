@@ -28,8 +28,7 @@ final class DamagedCopy {
         try DamagedCopy.copy("", of: source, in: directory)
         try DamagedCopy.dropPartialPage(ofSize: pageSize, in: directory)
         if try DamagedCopy.moveLog(in: directory) { return }
-        // The first page is damaged. With another one in its place the log can be moved, and may
-        // hold an intact one.
+        // The first page is damaged. With another one, the log can be moved; it may hold this one.
         try DamagedCopy.copy("-wal", of: source, in: directory)
         try replaceFirstPage()
         if try !DamagedCopy.moveLog(in: directory) {
@@ -73,8 +72,7 @@ final class DamagedCopy {
         }
     }
 
-    /// Makes SQLite accept the intact parts of a schema: a flipped bit in the text of one table
-    /// does not concern the others.
+    /// Makes SQLite accept a schema's intact parts: a flipped bit in one does not concern others.
     private static func readSchemaInParts(of connection: Connection) throws(SQLiteError) {
         try connection.permitUnsafeChanges()
         try connection.execute("PRAGMA writable_schema = ON")
@@ -147,8 +145,7 @@ final class DamagedCopy {
         guard pread(frame.number, &page, pageSize, 0) == pageSize else {
             throw StorageError.system("read", path)
         }
-        // The number of pages; 0 makes SQLite derive it from the file's size (file format, section
-        // 1.3.8).
+        // The number of pages; 0 means by the file's size (file format, section 1.3.8).
         page.replaceSubrange(28..<32, with: [0, 0, 0, 0])
         let file = try DamagedCopy.open(DamagedCopy.name, O_WRONLY, in: directory)
         guard pwrite(file.number, page, pageSize, 0) == pageSize else {
@@ -209,8 +206,7 @@ final class DamagedCopy {
         }
     }
 
-    /// Moves the log into the copy, and removes it. Returns false if the copy is not a database of
-    /// this program.
+    /// Moves the log into the copy. Returns false if that is not a database of this program.
     private static func moveLog(in directory: CacheDirectory) throws -> Bool {
         do {
             let connection = try Connection(
@@ -228,8 +224,7 @@ final class DamagedCopy {
         }
     }
 
-    /// Cuts off an incomplete last page: SQLite would read zeros for the rest, and take truncated
-    /// values for complete ones.
+    /// Cuts off an incomplete last page, which SQLite would take for one with zeros at its end.
     private static func dropPartialPage(
         ofSize size: Int, in directory: CacheDirectory
     ) throws(StorageError) {
@@ -254,8 +249,7 @@ final class DamagedCopy {
 }
 
 extension SQLiteError {
-    /// Whether the error is expected when reading a damaged database: data is missing, invalid, or
-    /// unreadable on the disk.
+    /// Whether damage explains the error: data is missing, invalid, or unreadable on the disk.
     var isUnreadable: Bool {
         // SQLITE_IOERR, TOOBIG and MISMATCH; SQLITE_ERROR if the schema lacks a table. If the index
         // of a log cannot grow, the disk is full.

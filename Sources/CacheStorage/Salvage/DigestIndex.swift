@@ -1,10 +1,9 @@
 import PrefetchModel
 internal import SQLite
 
-/// The entries of the index `variant_sha256` of a damaged database: the digest of each variant. If
-/// an interior page of an index is damaged or replaced, some entries cannot be reached from its
-/// root. They are then read page by page, like rows. They count as proof unless there are signs of
-/// pages of another database.
+/// The entries of the index `variant_sha256` of a damaged database: the digest of each variant.
+/// Without an interior page, some cannot be reached from the root, and are read page by page, like
+/// rows. They count as proof unless there are signs of pages of another database.
 final class DigestIndex {
     private let target: Connection
     /// Whether the entries of all pages have been read.
@@ -50,9 +49,8 @@ final class DigestIndex {
         try target.execute("CREATE INDEX named_sha256 ON named (sha256)")
     }
 
-    /// The testimony of all pages' entries about a variant. Equal images share a digest. So an
-    /// entry of another variant contradicts this one only if this one's own entry has another
-    /// digest.
+    /// The testimony of all entries about a variant. Equal images share a digest, so another
+    /// variant's entry contradicts this one only if this one's own has another digest.
     func word(
         on digest: Statement.Value, of resource: Int64, recipe: String
     ) throws -> RowWitnesses.Word {

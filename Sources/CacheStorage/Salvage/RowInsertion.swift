@@ -27,8 +27,7 @@ final class RowInsertion {
         appending = try target.prepare("INSERT \(insertion)")
     }
 
-    /// Inserts a row with the table's columns, in place of an older one; some of its values may be
-    /// replaced.
+    /// Inserts a row, with some values replaced, in place of an older one.
     func insert(
         _ row: borrowing Statement, replacing values: [Int32: Statement.Value] = [:]
     ) throws -> InsertionOutcome {

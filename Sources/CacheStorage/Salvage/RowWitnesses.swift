@@ -23,8 +23,7 @@ final class RowWitnesses {
     private let hasher = SHA256Hasher()
     private var recipes: [String: RecipeFingerprint] = [:]
 
-    /// Without a database with a readable schema, only the entries of the digest index are
-    /// available.
+    /// Without a readable schema, only the entries of the digest index are available.
     init(_ database: Connection?, _ digests: DigestIndex) {
         self.database = database
         self.digests = digests

@@ -16,8 +16,7 @@ struct Salvage {
     private var trust = RowTrust()
     /// The rows read from the current table, valid or not.
     private var seen = 0
-    /// Whether the rows were in the order of their keys. A misplaced page repeats rows or yields
-    /// them too early.
+    /// Whether rows were in the order of keys: a misplaced page repeats rows, or is early.
     private var isOrdered = true
     /// The missing files of rows that were read, perhaps repeatedly.
     private var lostFiles: Set<ContentDigest> = []
@@ -144,8 +143,7 @@ struct Salvage {
         return try rows.count(0) > seen
     }
 
-    /// Reads rows of the gap from each page that no table has claimed, and claims the pages with
-    /// such rows.
+    /// Reads rows of the gap from pages that no table has claimed, and claims the useful ones.
     private mutating func readPages(
         _ insertion: RowInsertion, _ gap: Gap, of copy: DamagedCopy,
         _ claimed: inout Set<Int>

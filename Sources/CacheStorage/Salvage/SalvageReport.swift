@@ -26,8 +26,7 @@ package struct SalvageReport: Hashable, Sendable {
     package internal(set) var snapshotTime: Timestamp?
     /// Images with readable rows and missing or incomplete files.
     package internal(set) var lostFiles = 0
-    /// Whether the damaged database contains pages of another one, so that nothing tells which
-    /// image belongs to which URL.
+    /// Whether it contains another database's pages, so that any image may have another's URL.
     package internal(set) var isMixed = false
 }
 

@@ -12,8 +12,7 @@ struct SalvagedTable: Sendable {
     var unique: String?
     /// An index that repeats all rows.
     var index: String?
-    /// Makes a check for rows of a layout. It tells whether this program could have written a row
-    /// with values of the right types.
+    /// Makes a check of a layout's rows: whether this program could have written the values.
     let makeCheck: @Sendable (TableLayout) -> RowCheck
 
     typealias RowCheck = (borrowing Statement) throws -> Bool

@@ -2,9 +2,8 @@ import PrefetchModel
 internal import SQLite
 
 /// Adds rows of the snapshot that the damaged database did not yield. Tables that were read
-/// completely get none: rows that they lack were removed. If both have an image, the damaged
-/// database's row is newer and stays. Variants are added only to the source that they were made
-/// from.
+/// completely get none: rows that they lack were removed. Of an image in both, the damaged
+/// database's newer row stays. Variants are added only to the source that they were made from.
 struct SnapshotMerge {
     let directory: CacheDirectory
     let target: Connection
@@ -12,8 +11,7 @@ struct SnapshotMerge {
     /// Tables with missing rows, certain or possible.
     let incomplete: Set<String>
 
-    /// The new identifiers of the snapshot's resources: nil for those left out, no entry for
-    /// unchanged ones.
+    /// The changed identifiers of the snapshot's resources; nil for resources left out.
     private var identifiers: [Int64: Int64?] = [:]
     private var added: Set<Int64> = []
 

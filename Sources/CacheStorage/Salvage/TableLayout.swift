@@ -103,9 +103,8 @@ struct TableLayout: Sendable {
         "(\(keys.indices.map { "?\($0 + first)" }.joined(separator: ", ")))"
     }
 
-    /// A statement that creates a table through which rows of this one can be read without other
-    /// schema objects. Its last column, `surplus`, is NULL for rows with no further columns: rows
-    /// of other tables may begin alike.
+    /// Creates a table to read rows of this one without other schema objects. The last column,
+    /// `surplus`, is NULL for rows without further columns: other tables' rows may begin alike.
     func bareCreation(of name: String) -> String {
         let declarations = columns.map { column in
             hasRowID && [column.name] == keys
@@ -121,8 +120,7 @@ struct TableLayout: Sendable {
 }
 
 extension Connection {
-    /// Whether a table exists and computes nothing when it is read: views, virtual tables and
-    /// generated columns may never end.
+    /// Whether it is a plain table: views, virtual tables and generated columns may never end.
     func isOrdinaryTable(_ name: String) throws -> Bool {
         try self.first(
             """

@@ -8,8 +8,7 @@ package enum MetadataChange: Sendable {
     case failure(FailureRecord)
     /// An entry failed in a way that is stored for the next run but never blacklisted.
     case harmlessFailure(FailureRecord)
-    /// A content file is missing or damaged: removes all variants that name it, and the remains of
-    /// the file.
+    /// A content file is missing or damaged: removes its remains and all variants that name it.
     case lost(StoredImage)
     /// The variants of resources in use changed to others that are stored.
     case used(resources: [Int64], [RequestedVariant])

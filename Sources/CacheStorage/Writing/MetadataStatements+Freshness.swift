@@ -53,8 +53,7 @@ extension MetadataStatements {
             .integer(row.mark))
     }
 
-    /// Changes the expiry of resources, in the order of their identifiers, so that each page is
-    /// visited once.
+    /// Changes expiries in the order of the identifiers, so that each page is visited once.
     func setExpiries(_ expiries: [Int64: Timestamp], in database: Connection) throws {
         for (resource, expiresAt) in expiries.sorted(by: { $0.key < $1.key }) {
             for sql in [

@@ -14,8 +14,7 @@ struct MetadataStatements: ~Copyable {
     /// Whether any failure may be stored, which is rare; nil until looked up in a transaction.
     private var hasFailures: Bool?
 
-    /// Rows to write after all new images; nil while triggers are active and each row is written at
-    /// once.
+    /// Rows to write after all new images; nil while triggers are active.
     struct NewRows {
         var totals = TotalsChange()
         var freshness: [FreshnessRow] = []
@@ -27,15 +26,13 @@ struct MetadataStatements: ~Copyable {
         self.run = run
     }
 
-    /// Discards cached values: other commands also write failures, and a rollback may have removed
-    /// names.
+    /// Discards cached values: others write failures, and a rollback may have removed names.
     mutating func beginTransaction() {
         hasFailures = nil
         names = [:]
     }
 
-    /// Applies the changes of a group. Returns the images of variants that were replaced or became
-    /// obsolete.
+    /// Applies a group of changes. Returns the images of replaced and obsolete variants.
     mutating func apply(
         _ changes: some Collection<MetadataChange>, in database: Connection
     ) throws -> [StoredImage] {

@@ -3,9 +3,8 @@ internal import SQLite
 import Threading
 
 /// Writes rows in groups, on the thread that calls ``run(delivered:)``. Files are in place before
-/// their rows are enqueued. The file system is synced before each commit, not only before the
-/// checkpoint: the kernel may write the log to disk at any time after the commit, and the files
-/// that it names must be there first.
+/// their rows are enqueued. The file system is synced before each commit: the kernel may write the
+/// log to disk at any time after it, and the files that it names must be there first.
 package final class MetadataWriter: Sendable {
     /// The guarantee that a finished entry has.
     package enum Durability: String, CaseIterable, Sendable {
@@ -13,14 +12,12 @@ package final class MetadataWriter: Sendable {
         case normal
         /// Rows are also synced before an entry is reported.
         case full
-        /// Nothing is synchronised. A power cut may leave rows that name empty files; the next run
-        /// removes them.
+        /// Nothing is synchronised: a power cut may leave rows of empty files, until the next run.
         case off
     }
 
     package struct WriterConfiguration: Sendable {
-        /// The number of rows that completes a group. Rows of one group share the log pages that
-        /// they change.
+        /// The number of rows that completes a group, which share the log pages they change.
         package var groupRows = 4096
         /// The size of the images that completes a group.
         package var groupBytes = ByteCount.mebibytes(64)
@@ -110,8 +107,7 @@ package final class MetadataWriter: Sendable {
         }
     }
 
-    /// The estimated memory of uncommitted changes. Callers wait while it is too large, since a
-    /// sync may take any time.
+    /// The memory of uncommitted changes. Callers wait while it is too large: a sync takes time.
     package var backlog: ByteCount { ByteCount(state.withLock { $0.memory }) }
 
     /// Makes ``run(delivered:)`` commit the queued rows immediately and continue.
@@ -136,8 +132,7 @@ package final class MetadataWriter: Sendable {
         if configuration.durability == .full { try cache.database.synchronizeCommits() }
         try cache.database.holdMorePages()
         var checkpointDue: ContinuousClock.Instant?
-        // Images without a row are removed once that is on the disk: a power cut before could
-        // restore the row.
+        // Removed once that is on the disk: a power cut before could restore their rows.
         var orphans: [StoredImage] = []
         var statements = MetadataStatements(run: run)
         defer { state.withLock { [stored = statements.stored] in $0.stored = stored } }
@@ -198,8 +193,7 @@ package final class MetadataWriter: Sendable {
     /// Checkpoints the log and removes the files that lost their last row.
     private func finish(removing orphans: [StoredImage]) throws(StorageError) {
         let isComplete = try cache.database.checkpoint(truncates: true)
-        // A checkpoint synchronises the database, but a reader in another process may prevent a
-        // complete one.
+        // A reader in another process may prevent a complete checkpoint, which synchronises.
         if !orphans.isEmpty, !isComplete, configuration.durability != .off {
             try cache.content.synchronize()
         }
@@ -238,8 +232,7 @@ package final class MetadataWriter: Sendable {
                 if let deadline, deadline <= now { return .ready(([], false, false)) }
                 return .wait(until: deadline)
             }
-            // An entry that waits for room depends on earlier rows, and no new work starts
-            // meanwhile.
+            // An entry that waits for room needs earlier rows, and nothing new starts meanwhile.
             let isShort = room?.isShort == true
             let flush = flushTime ?? now + (isShort ? configuration.groupDelay : delay)
             flushTime = flush
@@ -305,8 +298,7 @@ extension MetadataChange {
 
     fileprivate var contentBytes: Int { images.reduce(0) { $0 + $1.size.bytes } }
 
-    /// The estimated memory in bytes: a fixed part, and texts of any length from origins and
-    /// manifests.
+    /// The estimated memory in bytes: a fixed part, and texts from origins and manifests.
     fileprivate var memoryEstimate: Int {
         let texts: [String?]
         var attributes: [EntryAttribute] = []

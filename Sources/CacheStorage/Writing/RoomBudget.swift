@@ -1,10 +1,9 @@
 package import PrefetchModel
 import Threading
 
-/// The disk space for a run's new content files, so that the cache stays within its size limit
-/// during the run. Entries request room before they store files, and wait in turn, while the writer
-/// evicts images that are not in the run's lists. When none is left, requests that do not fit are
-/// refused.
+/// The disk space for a run's new content files, within the cache's size limit. Entries request
+/// room before they store files, and wait in turn while the writer evicts images that are not in
+/// the run's lists. When none is left, requests that do not fit are refused.
 package final class RoomBudget: Sendable {
     package enum Answer: Sendable {
         case given
@@ -131,9 +130,9 @@ package final class RoomBudget: Sendable {
         state.update { $0.isClosed = true }
     }
 
-    /// The limit to evict by, so that the first waiting request is served: images are removed down
-    /// to ``PruneRule/defaultLowWater`` of it. Nil if no request waits, or if reserved room must be
-    /// returned first.
+    /// The limit to evict by to serve the first waiting request; images are removed down to
+    /// ``PruneRule/defaultLowWater`` of it. Nil if none waits, or reserved room must be returned
+    /// first.
     var evictionLimit: ByteCount? {
         state.withLock { state in
             guard let first = state.waiting.keys.min(), let wanted = state.waiting[first],

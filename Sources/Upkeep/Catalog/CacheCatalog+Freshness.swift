@@ -55,6 +55,16 @@ extension CacheCatalog {
             isFresh: { CacheCatalog.isFresh(validatedAt: $0, expiresAt: $1, at: now) },
             isBlacklisted: { $0.isBlacklisted(at: now) })
     }
+
+    /// Calls `body`, ordered by name, for every host that has a failed URL or that the next run
+    /// treats specially; `now` is by the wall clock.
+    package func forEachHost(at now: Timestamp, _ body: (StoredHost) throws -> Void) throws {
+        try forEachHost(
+            at: now,
+            isBlacklisted: {
+                FailurePolicy.isBlacklisted(blacklistedUntil: $0, lastFailedAt: $1, at: now)
+            }, body)
+    }
 }
 
 extension CacheCatalog.ListRow {
@@ -69,17 +79,5 @@ extension ListSelection.FreshnessTest {
         self.init(
             latestValidation: now.advanced(by: Timestamp.toleratedClockStep),
             latestExpired: max(now.advanced(by: ahead), Freshness.alwaysStale), isFresh: fresh)
-    }
-}
-
-extension CacheCatalog {
-    /// Calls `body`, ordered by name, for every host that has a failed URL or that the next run
-    /// treats specially; `now` is by the wall clock.
-    package func forEachHost(at now: Timestamp, _ body: (StoredHost) throws -> Void) throws {
-        try forEachHost(
-            at: now,
-            isBlacklisted: {
-                FailurePolicy.isBlacklisted(blacklistedUntil: $0, lastFailedAt: $1, at: now)
-            }, body)
     }
 }

@@ -21,12 +21,10 @@ extension Diagnosis {
                 ? "\(text), whole" : "\(text); `prefetch verify` checks all of it")
     }
 
-    /// A larger log means that a reader keeps it from being checkpointed: a run does that every few
-    /// seconds.
+    /// A larger log means that a reader keeps runs from checkpointing it, every few seconds.
     private static let largestLog = ByteCount.mebibytes(64)
 
-    /// Returns the line about the write-ahead log and the rollback journal. A size is nil if there
-    /// is no such file.
+    /// Returns the line about the log and the rollback journal; nil stands for no such file.
     package static func log(_ log: ByteCount?, journal: ByteCount?, isHeld: Bool) -> Diagnosis {
         if let journal, journal.bytes > 0 {
             return isHeld
@@ -86,8 +84,7 @@ extension Diagnosis {
         /// Whether content files are kept because a lost database may have referred to them.
         package var orphansAreKept = false
         package var damagedDatabases: [String] = []
-        /// The number of files with a row, all missing together with the folder `content`; 0 when
-        /// it exists.
+        /// Files with a row that are missing with the folder `content`; 0 when it exists.
         package var lostFiles = 0
 
         package init() {}

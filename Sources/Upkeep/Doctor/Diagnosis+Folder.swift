@@ -59,8 +59,7 @@ extension Diagnosis {
             remedy: "`prefetch chmod \(mode)` by the owner")
     }
 
-    /// Returns the line about the file system. `elsewhere` names folders of the cache that are on
-    /// others.
+    /// Returns the line about the file system; `elsewhere` names folders that are on others.
     package static func fileSystem(
         _ fileSystem: FileSystem, isReadOnly: Bool, elsewhere: [String]
     ) -> Diagnosis {

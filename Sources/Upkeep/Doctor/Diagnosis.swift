@@ -59,8 +59,7 @@ extension Diagnosis {
 }
 
 extension [Diagnosis] {
-    /// 0 without problems, 1 with a problem, 2 without problems but with a check that could not be
-    /// made.
+    /// 0 without problems, 1 with a problem, 2 if only some check could not be made.
     package var exitStatus: Int32 {
         if contains(where: { $0.state == .wrong }) { return 1 }
         return contains { $0.state == .unknown } ? 2 : 0

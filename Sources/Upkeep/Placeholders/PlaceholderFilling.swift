@@ -49,8 +49,7 @@ package struct PlaceholderFilling: Sendable {
         crashes = try CrashLog(directory: cache.directory, at: now)
     }
 
-    /// Makes all placeholders. `report` receives the failures of each batch and the progress, on
-    /// the calling thread.
+    /// Makes all placeholders. `report` is called on this thread with each batch's failures.
     package func run(_ report: (FillingProgress, [FailedImage]) -> Void) throws(StorageError)
         -> FillingProgress
     {

@@ -37,23 +37,16 @@ extension CacheVerification {
         package let message: String
         package var isRepaired = false
 
-        /// Whether a repair would fix it, as far as is known.
-        package var isRepairable: Bool
+        /// Whether something that a repair keeps is in the place of the file.
+        var isBlocked = false
 
-        init(
-            kind: FindingKind, path: String? = nil, keys: [String] = [], message: String,
-            isRepaired: Bool = false
-        ) {
-            self.kind = kind
-            self.path = path
-            self.keys = keys
-            self.message = message
-            self.isRepaired = isRepaired
+        /// Whether a repair would fix it, as far as is known.
+        package var isRepairable: Bool {
             switch kind {
             case .missing, .truncated, .damaged, .mismatch, .orphan, .freshness, .totals, .partial,
                 .crashes:
-                isRepairable = true
-            case .database, .unreadable, .unexpected, .mode: isRepairable = false
+                !isBlocked
+            case .database, .unreadable, .unexpected, .mode: false
             }
         }
     }

@@ -11,8 +11,7 @@ package struct CacheVerification: Sendable {
     package struct Extent: Sendable {
         /// The share of files that are read, chosen at random; 1 for all.
         package var sample = 1.0
-        /// Reads only files with a `ctime` of this time or later; nil for all. Programs cannot set
-        /// `ctime`.
+        /// Reads only files with a `ctime`, which programs cannot set, from then on; nil for all.
         package var changedSince: Timestamp?
         /// The time limit; a folder that has begun is finished, and at least one is checked.
         package var deadline: ContinuousClock.Instant?

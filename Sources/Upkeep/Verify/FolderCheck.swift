@@ -69,8 +69,7 @@ struct FolderCheck: ~Copyable {
     ) throws(StorageError) -> Problem? {
         found.files += 1
         var wrong: (kind: CacheVerification.Finding.FindingKind, message: String)?
-        // A folder may hold other files, so it is not removed.
-        var isRepairable = true
+        var isBlocked = false
         do {
             switch try inspection.state(of: image) {
             case .whole(let changedAt, let otherMode):
@@ -91,7 +90,8 @@ struct FolderCheck: ~Copyable {
             case .noFile: wrong = (.missing, "is not a regular file")
             case .folder:
                 wrong = (.missing, "is a folder, not a file")
-                isRepairable = false
+                // It may hold other files, so it is not removed.
+                isBlocked = true
             }
         } catch {
             wrong = (.unreadable, error.message)
@@ -102,7 +102,7 @@ struct FolderCheck: ~Copyable {
         guard !keys.isEmpty else { return nil }
         var problem = problem(wrong.kind, image.relativePath, wrong.message, keys)
         problem.image = image
-        problem.finding.isRepairable = problem.finding.isRepairable && isRepairable
+        problem.finding.isBlocked = isBlocked
         return problem
     }
 
@@ -128,8 +128,7 @@ struct FolderCheck: ~Copyable {
         return mismatch(of: bytes, image).map { (.mismatch, $0) }
     }
 
-    /// Returns how the bytes differ from their row; nil also when this build does not read the
-    /// format.
+    /// Returns how the bytes differ from their row; nil also for a format that is not read.
     private func mismatch(of bytes: UnsafeRawBufferPointer, _ image: StoredImage) -> String? {
         guard image.isDecoded, image.format.isDecoded else { return nil }
         var limits = CodecLimits()
@@ -159,8 +158,7 @@ struct FolderCheck: ~Copyable {
         guard let digest = ContentDigest(contentFile: name), FolderCheck.isNameOfOurs(name) else {
             return problem(.unexpected, path, "is not a content file")
         }
-        // Another process may be about to commit its row. The lock is checked first: a process that
-        // has ended by then has committed.
+        // The lock is checked first: a process that ends before has committed its row.
         guard isHolder || !inspection.isHeld, try !inspection.isNamed(digest) else { return nil }
         let size = inspection.size(ofFile: path)
         return problem(.orphan, path, "no row refers to this file (\(ByteCount(size)))")
