@@ -1,7 +1,5 @@
 internal import CSQLite
 
-// SQLite's backup interface.
-
 extension Connection {
     /// Copies a snapshot of the database, including its log, over another one of the same thread.
     /// Before each step of `pagesAtOnce` pages, 1 or more, `isStopped` may end the copy. Returns

@@ -11,8 +11,7 @@ struct StatementWatch {
     var start: Int64 = 0
     var limit: Int64 = 60
 
-    /// Whether the current step has taken too long. Clocks are read here alone: reading one at each
-    /// step would cost as much as some rows.
+    /// Whether a step has taken too long. Reading a clock at each would cost as much as some rows.
     fileprivate mutating func isOver() -> Bool {
         var time = timespec()
         clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)

@@ -13,8 +13,7 @@ package final class Connection {
         /// A missing file is an error.
         case readWriteExisting
         case readOnly
-        /// Read-only, without creating or writing the log's index. (`readonly_shm=1`, found in
-        /// `os_unix.c` and not in SQLite's documents.)
+        /// Read-only, also for the log's index (`readonly_shm=1`, found in `os_unix.c` alone).
         case readOnlyIndex
         /// Reads the file without locks and without creating a log, valid only while the file has
         /// no writer. (`immutable=1` of SQLite's "URI Filenames".)
@@ -176,7 +175,6 @@ package final class Connection {
     /// The rows that the last statement changed itself, not by triggers or foreign keys.
     package var changes: Int { Int(sqlite3_changes64(handle)) }
 
-    /// Returns a statement without bound values.
     func takeStatement(_ sql: String) throws(SQLiteError) -> OpaquePointer {
         let handle = try open(for: sql)
         if let statement = idle.removeValue(forKey: StatementText(sql: sql)) { return statement }
@@ -199,7 +197,6 @@ package final class Connection {
         return statement
     }
 
-    /// Keeps an unused statement for its next user.
     func giveBack(_ statement: OpaquePointer, _ sql: String) {
         checkOwner()
         // Returns the error of the last step, which was already thrown.

@@ -35,7 +35,6 @@ package struct Statement: ~Copyable {
 
     // MARK: Execution
 
-    /// Binds the parameter `index`, 1 for the first.
     package func bind(_ value: Value, at index: Int32) throws(SQLiteError) {
         let code: Int32
         switch value {
@@ -55,7 +54,6 @@ package struct Statement: ~Copyable {
         try connection.check(code, sql: sql)
     }
 
-    /// Binds the parameters from 1 on.
     package func bind(_ values: [Value]) throws(SQLiteError) {
         for (index, value) in values.enumerated() { try bind(value, at: Int32(index + 1)) }
     }
@@ -100,7 +98,6 @@ package struct Statement: ~Copyable {
         return try step() ? read(self) : nil
     }
 
-    /// Binds all parameters; whether there is a row.
     package func hasRow(_ values: Value...) throws(SQLiteError) -> Bool { try hasRow(values) }
 
     package func hasRow(_ values: [Value]) throws(SQLiteError) -> Bool {
@@ -109,7 +106,6 @@ package struct Statement: ~Copyable {
         return try step()
     }
 
-    /// Binds all parameters and reads all rows.
     package func all<Result>(
         _ values: Value..., read: (borrowing Statement) throws -> Result
     ) throws -> [Result] {
@@ -141,7 +137,6 @@ package struct Statement: ~Copyable {
         return sqlite3_column_int64(handle, column)
     }
 
-    /// Nil for NULL.
     package func optionalInteger(_ column: Int32) throws(SQLiteError) -> Int64? {
         isNull(column) ? nil : try integer(column)
     }
@@ -161,7 +156,6 @@ package struct Statement: ~Copyable {
         return withBytes(column) { String(decoding: $0, as: UTF8.self) }
     }
 
-    /// Nil for NULL.
     package func optionalText(_ column: Int32) throws(SQLiteError) -> String? {
         isNull(column) ? nil : try text(column)
     }
@@ -183,8 +177,7 @@ package struct Statement: ~Copyable {
         return withBytes(column) { [UInt8]($0) }
     }
 
-    /// Creates a value from a BLOB's bytes, which are valid inside `body`. If that returns nil,
-    /// throws an error that the BLOB is `what`.
+    /// Creates a value from a BLOB's bytes, valid inside `body`; for nil, throws that it is `what`.
     package func blob<Result>(
         _ column: Int32, orDamage what: @autoclosure () -> String,
         _ body: (UnsafeRawBufferPointer) -> Result?
@@ -292,12 +285,10 @@ extension Connection {
         try Statement(self, sql: sql)
     }
 
-    /// Executes one statement with all its parameters.
     package func run(_ sql: String, _ values: Statement.Value...) throws(SQLiteError) {
         try prepare(sql).execute(values)
     }
 
-    /// Reads the first row, if any.
     package func first<Result>(
         _ sql: String, _ values: Statement.Value..., read: (borrowing Statement) throws -> Result
     ) throws -> Result? {

@@ -1,8 +1,6 @@
 package import PrefetchModel
 internal import SQLite
 
-// Queries of single images and failures, and the notes of their use.
-
 extension CacheCatalog {
     package func resource(of key: String) throws(StorageError) -> Resource? {
         try database.read("looking up") { database in
@@ -110,9 +108,8 @@ extension CacheCatalog {
     /// The shortest time between two access notes of a variant.
     private static let accessInterval = Duration.seconds(86_400)
 
-    /// Notes that images were read, at most once a day each; `prune` uses these times. Does so only
-    /// where it is nearly free. It never waits for another writer and never checkpoints the log. A
-    /// cache that cannot be written is left unchanged.
+    /// Notes that images were read, at most once a day each, for `prune`. It never waits for
+    /// another writer or checkpoints the log, and leaves a cache that cannot be written unchanged.
     package func noteAccess(to items: [Item], at now: Timestamp) {
         // On a network file system a commit waits for the server's disk.
         guard !items.isEmpty, !directory.fileSystem.isNetwork else { return }

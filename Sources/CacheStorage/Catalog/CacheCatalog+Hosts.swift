@@ -1,8 +1,6 @@
 package import PrefetchModel
 internal import SQLite
 
-// Queries of hosts, for `hosts` and for plans.
-
 extension CacheCatalog {
     package struct StoredHost: Sendable {
         /// Scheme, host and port.
@@ -63,8 +61,7 @@ extension CacheCatalog {
         try HostLog(database: database).all(at: now)
     }
 
-    /// The origins of images, failures and remembered hosts, in no order. Linear in the number of
-    /// origins and failures, not of images.
+    /// The origins of images, failures and hosts, in time linear in origins and failures.
     package func origins() throws(StorageError) -> [String] {
         try database.read("listing origins") { database in
             try database.all(
@@ -73,7 +70,6 @@ extension CacheCatalog {
         }
     }
 
-    /// The knowledge of earlier runs about a host.
     package struct HostKnowledge: Sendable {
         /// Nil for a host like any other.
         package let state: HostState?

@@ -2,15 +2,12 @@ package import Hashing
 package import PrefetchModel
 internal import SQLite
 
-// Queries of pages about a run.
-
 extension CacheCatalog {
     /// The size of the cache, expiries by day, and bytes stored by day.
     package struct Outlook: Sendable {
         package let images: Int
         package let contentBytes: Int
-        /// Images by the UTC day of their expiry, as ``Timestamp/day``; a day of 1970 for images to
-        /// validate at every use.
+        /// Images by the UTC ``Timestamp/day`` of their expiry; 1970 for always stale ones.
         package let expiries: [(day: Int64, images: Int)]
         /// Bytes stored by runs, by the UTC day of their start.
         package let storedByDay: [Int64: Int]
@@ -48,7 +45,6 @@ extension CacheCatalog {
         directory.bytes(of: image, hasher: hasher).whole
     }
 
-    /// The log of images that crashed a decoder.
     package func crashes(at now: Timestamp) throws(StorageError) -> CrashLog {
         try CrashLog(directory: directory, at: now)
     }

@@ -1,8 +1,6 @@
 package import PrefetchModel
 internal import SQLite
 
-// Queries of the run log.
-
 extension CacheCatalog {
     package struct LoggedRun: Sendable {
         package enum End: Hashable, Sendable {
@@ -27,7 +25,6 @@ extension CacheCatalog {
     package struct RunFilter: Sendable {
         /// The number of latest runs to return, 1 or more; nil for all.
         package var limit: Int?
-        /// Only runs that started at this time or later.
         package var startedSince: Timestamp?
         /// Only runs that ended with a non-zero status or were killed.
         package var onlyFailed = false

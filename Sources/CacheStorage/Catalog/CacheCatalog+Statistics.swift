@@ -5,7 +5,6 @@ internal import SQLite
 extension CacheCatalog {
     package struct Statistics: Sendable {
         package let resources: Int
-        /// Bytes of the sources as fetched.
         package let sourceBytes: Int
         package let expired: Int
         /// Resources unlisted for ``unlistedTime``; nil if listings were recorded for less.

@@ -5,7 +5,6 @@ internal import SQLite
 
 /// Reads a cache, without its lock: for commands, the planning of runs, and as their seed.
 package struct CacheCatalog: Sendable {
-    /// One variant with its resource.
     package struct Item: Sendable {
         package let resource: Resource
         package let recipe: String
@@ -134,8 +133,7 @@ package struct CacheCatalog: Sendable {
             if let item = current { try body(item) }
             current = nil
         }
-        // One row per attribute, and one for a variant without attributes. The three primary keys
-        // are already in this order, so nothing is sorted.
+        // One row per attribute, at least one a variant. The primary keys have this order.
         try database.forEach(
             """
             SELECT \(columns), attribute.name, attribute.value, thumbhash, color

@@ -63,8 +63,7 @@ extension CacheDirectory {
         }
     }
 
-    /// The files that a run reads and writes and this process may not, with their permission bits:
-    /// `lock (0444)`; `.` is the folder itself.
+    /// A run's files that this process may not read and write: `lock (0444)`; `.` is the folder.
     package var namesWithoutAccess: [String] {
         let databases = ([""] + CacheDatabase.companions).map { CacheDirectory.databaseName + $0 }
         let names =

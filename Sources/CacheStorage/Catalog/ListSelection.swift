@@ -14,7 +14,6 @@ package struct ListSelection: Sendable {
         case host
     }
 
-    /// Selects fresh or stale images by a run's rules.
     package struct FreshnessTest: Sendable {
         /// A fresh image was validated at this time or earlier…
         let latestValidation: Timestamp
@@ -96,7 +95,6 @@ package struct ListSelection: Sendable {
         return "\(first)key\(up), recipe\(up)"
     }
 
-    /// The SQL conditions, and the values of their parameters in order.
     private var conditions: (texts: [String], values: [Statement.Value]) {
         var texts: [String] = []
         var values: [Statement.Value] = []
@@ -132,8 +130,7 @@ package struct ListSelection: Sendable {
 }
 
 extension HostName {
-    /// The SQL form of ``matches(origin:)`` for the column `host`. Names in its origins are lower
-    /// case, and their schemes are the ones below.
+    /// ``matches(origin:)`` in SQL: origins have lower case names and one of the schemes below.
     fileprivate var condition: (text: String, values: [Statement.Value]) {
         var values: [Statement.Value] = [.text(text)]
         var conditions = ["host = ?"]

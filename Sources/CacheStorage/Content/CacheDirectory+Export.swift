@@ -3,8 +3,6 @@ package import Glibc
 package import Hashing
 package import PrefetchModel
 
-// Content files for other folders.
-
 extension CacheDirectory {
     package enum Handover: Sendable {
         case done

@@ -10,10 +10,9 @@ extension ContentStore {
         var bytesWithoutRoom = 0
     }
 
-    /// Replaces content files that have other hard links by copies with the mode of new files.
-    /// Copies share the blocks of their originals where the file system supports it. Each copy
-    /// replaces its file atomically, after all of them are on the disk. Only for the holder of the
-    /// lock, while nothing is being stored.
+    /// Replaces content files that have other hard links by copies with the mode of new files,
+    /// which share blocks where the file system can. Each copy replaces its file atomically, after
+    /// all of them are on the disk. Only for the holder of the lock, while nothing is being stored.
     func makeOwn(_ names: [String], in folder: FileDescriptor) throws(StorageError) -> OwnCopies {
         var result = OwnCopies()
         var copies: [(temporaryName: String, name: String)] = []

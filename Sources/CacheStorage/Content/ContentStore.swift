@@ -94,8 +94,7 @@ package final class ContentStore: Sendable {
         return (opened, name)
     }
 
-    /// Enables the extended attributes `user.xdg.origin.url` and `user.mime_type` for files stored
-    /// from now on. On ext4 they take one block per file.
+    /// Enables the extended attributes of files stored from now on. On ext4 they take a block each.
     package func writeFileAttributes() {
         writesFileAttributes.store(true, ordering: .relaxed)
     }
@@ -242,8 +241,7 @@ package final class ContentStore: Sendable {
         }
     }
 
-    /// Syncs removals, so that a power cut cannot restore the files. Must precede the removal of
-    /// the note that makes the next run look for them.
+    /// Syncs removals against a power cut, before the note that makes the next run look for files.
     func synchronizeRemovals() throws(StorageError) {
         if hasUnsyncedRemovals.load(ordering: .relaxed) { try synchronize() }
     }
@@ -268,8 +266,6 @@ struct OpenFolders {
     private var folders: [UInt8: OpenFolder] = [:]
     private var uses = 0
 
-    /// Creates an empty cache.
-    ///
     /// - Precondition: The capacity is at least 1.
     init(capacity: Int) {
         self.capacity = capacity

@@ -1,8 +1,6 @@
 internal import CLinux
 import Glibc
 
-// Reads and writes whole files through descriptors.
-
 package enum FileReading<Value> {
     case whole(Value)
     /// No regular file has this name and size, it was truncated during the read, or its bytes do
@@ -105,8 +103,7 @@ extension FileDescriptor {
     /// A limit for sizes in damaged rows: no stored format reaches 4 GiB.
     static let mostBytes = 1 << 32
 
-    /// Opens a regular file of this size for reading. Follows no symbolic links and never blocks,
-    /// even if a FIFO has replaced the file.
+    /// Opens a regular file of this size. Never blocks, even if a FIFO has replaced the file.
     private static func regularFile(
         _ name: String, in parent: FileDescriptor, size: Int
     ) -> FileReading<FileDescriptor> {

@@ -4,9 +4,8 @@ package import PrefetchModel
 
 /// The type of the cache's file system, as reported by the kernel.
 package struct FileSystem: Hashable, Sendable {
-    /// Whether several machines may have mounted it, or it does not guarantee that two processes
-    /// that map a file share its memory. SQLite's write-ahead log needs that for its index
-    /// ("Write-Ahead Logging", section 1).
+    /// Whether several machines may have mounted it, or processes that map a file may not share its
+    /// memory, as the log's index needs (SQLite's "Write-Ahead Logging", section 1).
     package let isNetwork: Bool
     /// A name like `ext4`; for unknown types the number, like `0x1234`.
     package let name: String
@@ -55,11 +54,9 @@ extension FileSystem {
 }
 
 extension CacheDirectory {
-    /// Free and total space of the cache's file system.
     package struct Room: Hashable, Sendable {
         /// Space available to the current user.
         package let free: ByteCount
-        /// Total space for files.
         package let total: ByteCount
         /// The number of files and folders that can be added; nil if unlimited.
         package let freeFiles: Int?

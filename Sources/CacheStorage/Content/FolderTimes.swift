@@ -2,14 +2,12 @@ import Glibc
 import PrefetchModel
 
 /// The last change of a folder of content files, in nanoseconds since 1970. Both times change with
-/// every file that is added or removed. Programs can set the first but not the second, so a copy of
-/// the folder has another, even without its files.
+/// every file that is added or removed. Programs cannot set the second, so a copy has another.
 struct FolderTimes: Hashable {
     let modifiedAt: Int64
     let changedAt: Int64
 
-    /// File systems may give two changes within this time equal stamps: their clocks tick every few
-    /// milliseconds, on FAT every two seconds.
+    /// Two changes within it may get equal stamps: clocks tick every few ms, FAT's every 2 s.
     private static let granularity = Duration.seconds(3)
 
     /// Whether any change from `now` on is certain to give other times.

@@ -2,8 +2,6 @@ import Glibc
 import PrefetchModel
 internal import SQLite
 
-// Detection and replacement of damaged databases.
-
 extension CacheDatabase {
     enum DamageCheck {
         /// All pages, and the types of all values; about a second for a million resources.
@@ -37,8 +35,7 @@ extension CacheDatabase {
         }
     }
 
-    /// Checks the database, and after a finding again over a new connection: one failing read looks
-    /// like damage, and stays in the page cache.
+    /// Checks the database, after a finding again: one failing read stays in the page cache.
     func confirmDamage(_ check: DamageCheck) throws(StorageError) {
         do {
             try findDamage(check)
@@ -184,8 +181,7 @@ extension CacheDirectory {
     /// The note of a command that found damage, which the next run might not find otherwise.
     static let suspicionName = "suspect"
 
-    /// Makes the next run check the database thoroughly. With `isCertain`, the file is not empty,
-    /// and the run salvages the database without a check.
+    /// Makes the next run check the database thoroughly, or, if `isCertain`, salvage it unchecked.
     package func suspectDatabase(isCertain: Bool = false) {
         let number = openat(
             handle.number, CacheDirectory.suspicionName,

@@ -3,8 +3,7 @@ import Glibc
 import PrefetchModel
 internal import SQLite
 
-// The rollback journal, for network file systems: the index of a write-ahead log is shared memory,
-// which processes on two machines cannot share.
+// The rollback journal, for network file systems: machines cannot share a log's index in memory.
 
 extension CacheDatabase {
     /// Switches to a rollback journal, after moving the log into the database. Readers follow the
@@ -56,8 +55,7 @@ extension CacheDatabase {
     }
 
     /// Opens the database for reading without creating any file. A log without rows is ignored if
-    /// its index is missing. A database with rows in a log without an index cannot be read this
-    /// way: SQLite would create the index.
+    /// its index is missing; with rows, the database cannot be read: SQLite would create the index.
     static func openForExamination(
         _ directory: CacheDirectory, _ path: String
     ) throws -> Connection {
@@ -94,13 +92,11 @@ extension CacheDatabase {
         return pread(file.number, &version, 1, 19) != 1 || version != 1
     }
 
-    /// The time to wait for a log's index. A writer creates it right after opening the log, so a
-    /// longer wait means that no process writes.
+    /// A writer creates the log's index right after the log: after this time, no process writes.
     private static let longestRecovery = Duration.seconds(1)
 
-    /// Begins to read inside a transaction, in another user's cache. A reader that may not write
-    /// the log's index is refused (`SQLITE_READONLY_RECOVERY`) while a run has opened the log of a
-    /// killed one and has not yet built its index.
+    /// Begins to read inside a transaction, in another user's cache. Such a reader is refused while
+    /// a run has opened a killed run's log and not built its index (`SQLITE_READONLY_RECOVERY`).
     static func awaitIndex(_ connection: Connection, in directory: CacheDirectory) throws {
         guard !directory.isOwn else { return }
         let deadline = ContinuousClock.now + longestRecovery

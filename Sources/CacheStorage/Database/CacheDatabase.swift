@@ -158,8 +158,7 @@ package final class CacheDatabase: Sendable {
         return connection
     }
 
-    /// Whether a log or a journal holds data that belongs in the database, or must be rolled back.
-    /// A log of up to `headBytes` holds none.
+    /// Whether a log of more than `headBytes`, or a journal, holds data to move or to roll back.
     static func hasLog(_ directory: CacheDirectory, headBytes: Int = 0) -> Bool {
         [("-wal", headBytes), ("-journal", 0)].contains { suffix, head in
             let name = CacheDirectory.databaseName + suffix
@@ -184,8 +183,7 @@ package final class CacheDatabase: Sendable {
         return isThere
     }
 
-    /// Whether the database's name still leads to the open file. If not, writes are lost, and
-    /// another run may use a database of its own.
+    /// Whether the database's name leads to the open file. If not, writes are lost.
     var isInPlace: Bool {
         FileIdentity(CacheDirectory.databaseName, in: directory.handle) == identity
     }

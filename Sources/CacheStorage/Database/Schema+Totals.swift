@@ -92,7 +92,6 @@ extension Schema {
         END;
         """
 
-    /// The rows of `total`, summed up by a scan.
     static let totalSums = """
         SELECT host, format, name, superseded, count(*), sum(bytes)
         FROM variant JOIN resource ON id = resource_id GROUP BY 1, 2, 3, 4

@@ -35,8 +35,7 @@ enum Schema {
         variant_name (id, name, recipe) VALUES (0, 'main', 'same;q=85;strip=safe')
         """
 
-    /// Images: resources, their variants and their attributes. The indexes on URLs hold only URLs
-    /// that a look-up by key does not find.
+    /// Images. The indexes on URLs hold only URLs that a look-up by key does not find.
     static let images = """
         CREATE TABLE resource (
             id INTEGER PRIMARY KEY,
@@ -117,7 +116,6 @@ enum Schema {
         ) STRICT, WITHOUT ROWID;
         """
 
-    /// Failures, hosts and partial downloads.
     static let failures = """
         CREATE TABLE failure (
             key TEXT PRIMARY KEY,

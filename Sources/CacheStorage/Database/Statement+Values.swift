@@ -1,8 +1,6 @@
 import PrefetchModel
 internal import SQLite
 
-// Conversions between the model's values and SQLite's.
-
 extension Statement.Value {
     init(_ time: Timestamp) { self = .integer(time.milliseconds) }
 
@@ -75,8 +73,7 @@ extension [Statement.Value] {
         }
     }
 
-    /// Whether the values sort before other ones, in SQLite's order of storage classes and values
-    /// ("Datatypes In SQLite", section 4).
+    /// Whether values sort before others in SQLite ("Datatypes In SQLite", section 4).
     func precedes(_ other: [Statement.Value]) -> Bool {
         for (value, other) in zip(self, other) {
             switch (value, other) {

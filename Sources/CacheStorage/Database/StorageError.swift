@@ -119,8 +119,6 @@ extension StorageError: ReportableError {
     }
 }
 
-// Conversion of SQLite's errors.
-
 extension StorageError {
     /// Calls `body`. An error of SQLite becomes an error of the database at `path`.
     static func converting<Result>(

@@ -1,8 +1,7 @@
 import PrefetchModel
 internal import SQLite
 
-/// The effect of many changed rows on the totals. Summed up here and written once, it costs a tenth
-/// of the triggers' work for each row.
+/// The effect of many changed rows on the totals, at a tenth of the cost of triggers for each.
 struct TotalsChange {
     private struct TotalKey: Hashable {
         let host: String

@@ -2,8 +2,7 @@ import Hashing
 package import PrefetchModel
 internal import SQLite
 
-/// Reads the cache for one thread of a run. It has its own connection, so it never waits for a
-/// commit or a checkpoint of the writer.
+/// Reads the cache for one thread of a run, over a connection that never waits for the writer's.
 package final class CacheReader {
     private let database: CacheDatabase
     private let matchesVary: @Sendable (String) -> Bool
@@ -69,9 +68,8 @@ package final class CacheReader {
         }
     }
 
-    /// Whether a request selects the stored response (RFC 9111 §4.1); false also if the row has
-    /// changed since it was read. `isSelected` judges the Vary text for a request with its own
-    /// header fields; nil for this run's usual fields.
+    /// Whether a request selects the stored response (RFC 9111 §4.1), in an unchanged row.
+    /// `isSelected` judges the Vary text for other header fields than this run's usual ones.
     package func matchesVary(
         _ record: FreshnessRecord, isSelected: ((String) -> Bool)? = nil
     ) throws(StorageError) -> Bool {

@@ -28,8 +28,7 @@ struct FreshnessTable: Sendable {
     private var directory: [UInt32] = []
     private var directoryShift: UInt64 = 0
 
-    /// The largest number of rows of the whole table that is held, which takes some 700 MB. Only a
-    /// list of millions of entries reaches it.
+    /// The most rows that are held, in 700 MB; only a list of millions of entries reaches it.
     static let largestCount = 16_000_000
 
     private static let pieceBits: UInt64 = 2
@@ -52,8 +51,7 @@ struct FreshnessTable: Sendable {
         rows.reserveCapacity(expectedCount)
     }
 
-    /// Adds the next row in the order of `freshness.fingerprint`. Returns false if there are too
-    /// many rows or too many different Vary fingerprints.
+    /// Adds the next row in order; false if there are too many rows or Vary fingerprints.
     mutating func append(upper: Int64, lower: Int64, _ record: FreshnessRecord) -> Bool {
         guard count < FreshnessTable.largestCount / FreshnessTable.pieces else { return false }
         var varyNumber: UInt16 = 0
@@ -150,7 +148,6 @@ package struct FreshnessRecord: Hashable, Sendable {
     /// Whether it is or was in use as `main`.
     package private(set) var isMain = true
 
-    /// Whether the variant is in use by that name.
     package func isInUse(as name: VariantName) -> Bool {
         // Only `main` needs the distinction: its recipe may differ between entries.
         !isSuperseded && (isMain || name != .main)

@@ -17,7 +17,6 @@ final class SharedScan<Piece: Sendable>: Sendable {
         /// Each thread takes the next piece.
         case reading(next: Int, [Piece?])
         case read([Piece])
-        /// The table is too large for memory.
         case tooLarge
     }
 
@@ -25,14 +24,12 @@ final class SharedScan<Piece: Sendable>: Sendable {
     private let pieces: Int
     private let lookupsBefore: Int
 
-    /// The number of scanned rows that cost as much as one look-up, and the number of look-ups
-    /// before a scan is considered at all.
+    /// Scanned rows that cost as much as a look-up, and look-ups before a scan is considered.
     private static var rowsPerLookup: Int { 8 }
     private static var leastLookups: Int { 20_000 }
 
-    /// Creates a scan of a table with about this many rows in `pieces`, 1 or more. An estimate
-    /// `expectedLookups` that exceeds the threshold has the table read immediately. A table of more
-    /// than `mostRows` rows is never read.
+    /// Creates a scan of about this many rows in `pieces`, 1 or more. With more `expectedLookups`
+    /// than the threshold, the table is read immediately; with more than `mostRows` rows, never.
     init(pieces: Int, rows: Int, mostRows: Int, expectedLookups: Int) {
         self.pieces = pieces
         lookupsBefore =

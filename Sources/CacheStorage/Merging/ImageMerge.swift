@@ -13,10 +13,9 @@ struct ImageMergeCounts {
     var lost: Set<ContentDigest> = []
 }
 
-/// Merges the images of all sources into the new database, in the order of their keys: `resource`,
-/// `variant` and `attribute`. Keeps the row of a key that was validated last, with the variants of
-/// all rows that have the same source bytes. Unites attributes; the row validated later decides
-/// between two values of a name.
+/// Merges the images of all sources into the new database, in the order of their keys. Keeps the
+/// row of a key that was validated last, with the variants of all rows that have the same source
+/// bytes. Unites attributes; the row validated later decides between two values of a name.
 struct ImageMerge {
     private let sources: [MergeSource]
     /// The wall clock.

@@ -141,7 +141,6 @@ final class MergeSource {
     }
 }
 
-/// The merged identifiers of a source's resources.
 struct MergedIdentifiers {
     /// By the source's identifier; 0 for none.
     private var dense: [UInt32] = []

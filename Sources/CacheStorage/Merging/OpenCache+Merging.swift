@@ -38,8 +38,7 @@ extension OpenCache {
         }
     }
 
-    /// Notes that files without rows follow, which the merge of their rows or the next run removes.
-    /// Returns whether the merge must end the note.
+    /// Notes that files without rows follow. Returns whether the merge must end the note.
     package func beginAdoption(at now: Timestamp) throws(StorageError) -> Bool {
         let isNewNote = try noteUnfinishedRemoval(at: now)
         // Must reach the disk before the first file.
@@ -108,8 +107,7 @@ extension OpenCache {
         }
     }
 
-    /// Makes the next run look for files without a row, see
-    /// ``Schema/Property/noteUnfinishedRemoval(at:in:)``.
+    /// See ``Schema/Property/noteUnfinishedRemoval(at:in:)``.
     @discardableResult
     func noteUnfinishedRemoval(at now: Timestamp) throws(StorageError) -> Bool {
         try database.write("setting a property") { database in

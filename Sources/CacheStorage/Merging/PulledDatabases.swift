@@ -27,8 +27,7 @@ package struct PulledDatabases {
         return SHA256Hasher().digest(ofFile: file.number) == digest
     }
 
-    /// Stores a database that `write` writes into an open file, if it has that digest. Returns the
-    /// digest that `write` returned.
+    /// Stores a database that `write` writes, if it has that digest. Returns the digest written.
     package func receive(
         _ cache: String, _ digest: ContentDigest, _ write: (Int32) -> ContentDigest?
     ) throws(StorageError) -> ContentDigest? {

@@ -1,8 +1,6 @@
 import Glibc
 import Synchronization
 
-// The permissions of files and folders.
-
 extension CacheDirectory {
     /// The mode of the cache's files; nil if none was chosen, which means 0600 less the umask.
     package var fileMode: FileMode? { FileMode(bits: Int64(modeBits.load(ordering: .relaxed))) }
@@ -23,7 +21,6 @@ extension CacheDirectory {
     /// The result of ``FileDescriptor/setMode(_:of:sparesLinks:)``.
     enum ModeChange {
         case changed(isFolder: Bool)
-        /// It had this mode before.
         case unchanged
         case missing
         /// It is a file with several names, which keeps its mode.

@@ -127,8 +127,7 @@ package struct CacheInspection: Sendable {
         image.size.bytes <= FileDescriptor.mostBytes
     }
 
-    /// Reads an image's content file into `buffer`, which has the size in the image's row. Returns
-    /// false if the file is missing or has another size.
+    /// Reads a content file into a buffer of the row's size; false if it is missing or has another.
     package func read(
         _ image: StoredImage, into buffer: UnsafeMutableRawBufferPointer
     ) throws(StorageError) -> Bool {

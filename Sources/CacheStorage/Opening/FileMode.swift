@@ -1,8 +1,7 @@
 package import Glibc
 
-/// The permission bits of a cache's files. Its folders have the matching execute bits: 0750 for
-/// files of 0640. The owner reads and writes, others at most read, and nothing is executable: 0600,
-/// 0640, 0644 and 0604 are the valid modes.
+/// The permission bits of a cache's files: 0600, 0640, 0644 or 0604. Its folders have the matching
+/// execute bits: 0750 for files of 0640.
 package struct FileMode: Hashable, Sendable, CustomStringConvertible {
     /// The read bits of group and others.
     private static let readable: mode_t = 0o044

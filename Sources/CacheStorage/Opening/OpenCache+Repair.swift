@@ -6,8 +6,7 @@ package import PrefetchModel
 // being stored.
 
 extension OpenCache {
-    /// Permanently removes the rows that name missing or damaged content files, then the remains of
-    /// the files; the wall clock is at `now`.
+    /// Permanently removes the rows of missing or damaged content files, then the files' remains.
     package func dropImages(_ images: [StoredImage], at now: Timestamp) throws(StorageError) {
         guard !images.isEmpty else { return }
         try checkHold()
@@ -40,7 +39,6 @@ extension OpenCache {
         try database.remove(.orphansKeptBefore)
     }
 
-    /// The progress of ``changeModes(to:progress:)``.
     package struct ModeChanges: Sendable {
         package var files = 0
         package var folders = 0

@@ -32,7 +32,6 @@ package struct OpenCache: Sendable {
         case upTo(Duration?)
     }
 
-    /// Repairs after an unclean end.
     package struct Repair: Sendable {
         /// The new name of a damaged database, and its damage.
         package var damage: (name: String, message: String)?
@@ -282,8 +281,7 @@ package struct OpenCache: Sendable {
         database.close()
     }
 
-    /// Makes all changes durable if the log has grown. A run over a warm list adds only a few
-    /// pages, which need no synchronisation.
+    /// Makes all changes durable if the log has grown: a warm run's few pages need no sync.
     package func synchronizeLongLog() throws(StorageError) {
         if database.logSize > .mebibytes(1) { try synchronize() }
     }

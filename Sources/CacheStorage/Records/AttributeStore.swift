@@ -1,8 +1,7 @@
 package import PrefetchModel
 internal import SQLite
 
-/// The attributes of resources, for the commands. Attributes of users are in the table `attribute`;
-/// the program's own are columns of `resource`.
+/// The attributes of resources, in the table `attribute`; the program's own are in `resource`.
 package struct AttributeStore: Sendable {
     let database: CacheDatabase
 

@@ -26,8 +26,7 @@ package struct LastListed: Sendable {
             sets: sets, begin: [begin, unreadAt].compactMap(\.self).max(), unreadAt: unreadAt)
     }
 
-    /// The last run that listed anything; nil without one. Ages are counted back from then: while
-    /// no run lists anything, nothing becomes unlisted.
+    /// The last run that listed anything, from which ages are counted back; nil without one.
     var latest: Timestamp? { [sets.first?.time, unreadAt].compactMap(\.self).max() }
 
     /// The start of the time of an age, which ends with the last run that listed anything.

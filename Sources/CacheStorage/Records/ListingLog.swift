@@ -8,10 +8,9 @@ struct StoredListing {
     let lastAt: Timestamp
 }
 
-/// The table `listing`: the resources that runs have listed, and when. A row for each entry and run
-/// would cost more than a warm run. So each run writes the set of its resources. Sets of earlier
-/// runs are merged by hour, after a day by day, after 30 days by week, and are removed after a
-/// year. That is a little over a hundred sets.
+/// The table `listing`: the sets of resources that runs have listed, since a row for each entry and
+/// run would cost more than a warm run. Sets of earlier runs are merged by hour, after a day by
+/// day, after 30 days by week, and removed after a year: a little over a hundred sets.
 package struct ListingLog: Sendable {
     private static let hour: Int64 = 3_600_000
     private static let day = 24 * hour

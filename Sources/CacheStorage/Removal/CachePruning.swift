@@ -1,8 +1,7 @@
 package import PrefetchModel
 
-/// Removes the images, variants and history that rules pick, or estimates that removal. Works in
-/// batches, each permanent: after a kill the cache is sound, and the next call continues. Images
-/// that several rules pick are removed once.
+/// Removes the images, variants and history that rules pick, each once, or estimates that. Each
+/// batch is permanent: after a kill the cache is sound, and the next call continues.
 package struct CachePruning {
     private let rules: PruneRules
     private let now: Timestamp
@@ -10,9 +9,8 @@ package struct CachePruning {
     private let isProtected: (Int64) -> Bool
     private let protectsSuperseded: (Int64) -> Bool
 
-    /// Limits keep protected images. They also keep superseded variants that the run may use again:
-    /// of images that `protectsSuperseded` accepts, by default of every protected image. No batch
-    /// begins once `shouldStop` returns true.
+    /// Limits keep protected images, and superseded variants of images that `protectsSuperseded`
+    /// accepts, by default the same ones. No batch begins once `shouldStop` returns true.
     package init(
         _ rules: PruneRules, at now: Timestamp, until shouldStop: @escaping () -> Bool = { false },
         protecting isProtected: @escaping (Int64) -> Bool = { _ in false },
@@ -37,8 +35,7 @@ package struct CachePruning {
     private func apply(
         _ removal: some ImageRemoving, _ report: (RemovalTotals) -> Void, in database: CacheDatabase
     ) throws(StorageError) -> Bool {
-        // The eviction order and the last use are read before the first removal, which would change
-        // them; otherwise an estimate would differ.
+        // Read before the first removal, which would change them: an estimate would differ.
         var orders: [(selector: VariantSelector?, images: [PruneScan.Weight])] = []
         if try target(for: removal.usage) != nil {
             for selector in [VariantSelector.superseded, nil] {

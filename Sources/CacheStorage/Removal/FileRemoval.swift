@@ -1,7 +1,6 @@
 import Threading
 
-/// Removes content files on a thread of its own while the next batch of rows is removed: the kernel
-/// and SQLite work at the same time. For one thread.
+/// Removes content files on a thread of its own, while SQLite removes the next batch of rows.
 final class FileRemoval {
     struct RemovedFiles {
         var files = 0

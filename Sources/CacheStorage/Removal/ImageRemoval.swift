@@ -1,10 +1,9 @@
 package import PrefetchModel
 internal import SQLite
 
-/// Removes images on a command, as if they had never been fetched. Rows are removed permanently,
-/// batch by batch, then the files that no row names any more. A property notes the unfinished
-/// removal: after a kill the next run collects files without a row. The files of one batch are
-/// removed during the next batch of rows.
+/// Removes images as if they had never been fetched: rows permanently, batch by batch, then, during
+/// the next batch, the files that no row names any more. A property notes the unfinished removal:
+/// after a kill the next run collects files without a row.
 package final class ImageRemoval: ImageRemoving {
     private let cache: OpenCache
     package let variant: VariantSelector?

@@ -5,7 +5,6 @@ package protocol ImageRemoving: AnyObject {
     /// The totals so far. They include files still being removed only after ``finish()``.
     var totals: RemovalTotals { get }
 
-    /// The database in which images are looked up.
     var database: CacheDatabase { get }
 
     /// The disk usage of the content files without the removed ones.

@@ -174,7 +174,6 @@ package enum PruneRule: String, CaseIterable, Sendable {
     enum Effect {
         /// Removes images for which the returned predicate holds.
         case images((Int64, Timestamp, Connection) throws -> ImagePredicate)
-        /// Removes the selected variants of all images.
         case variants((Int64, Timestamp, Connection) throws -> VariantSelector)
         /// Removes the least recently used variants and images once the cache exceeds the limit.
         case limit((Int64) -> UsageLimit)

@@ -8,7 +8,6 @@ package struct PruneRules: Sendable {
     private var values: [PruneRule: Int64] = [:]
     /// The keys of images to keep; nil keeps all.
     package var wanted: Set<KeyFingerprint>?
-    /// Removes these variants of all images.
     package var variant: VariantSelector?
     /// Removes images of hosts, given as the cache stores them: scheme, host and port.
     package var isOfHost: (@Sendable (String) -> Bool)?
@@ -45,7 +44,6 @@ package struct PruneRules: Sendable {
         settings.map(\.specification).joined(separator: ",")
     }
 
-    /// Whether no rule removes anything.
     package var isEmpty: Bool {
         settings.isEmpty && !areForOnce
     }
@@ -66,7 +64,6 @@ package struct PruneRules: Sendable {
         }
     }
 
-    /// The other rules.
     var withoutLimits: PruneRules {
         var rules = self
         rules.values = values.filter {

@@ -2,7 +2,6 @@ import Hashing
 import PrefetchModel
 internal import SQLite
 
-/// The values of an image that rules compare.
 struct ScannedImage {
     let id: Int64
     /// Nil unless a rule compares keys: hashing them takes most of a scan.

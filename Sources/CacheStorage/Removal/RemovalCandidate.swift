@@ -1,7 +1,6 @@
 import PrefetchModel
 internal import SQLite
 
-/// An image that may be removed.
 package struct RemovalCandidate: Sendable {
     /// Images read and removed together: one or two seconds of work.
     package static let batchSize = 65_536

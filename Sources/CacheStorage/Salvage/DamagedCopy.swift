@@ -2,9 +2,8 @@ import Glibc
 import PrefetchModel
 internal import SQLite
 
-/// A copy of a damaged database, from which all readable rows are read; the original is not
-/// changed. The log is moved into the copy as far as it is intact and belongs to it. Unreadable
-/// blocks of the disk are zeros in the copy.
+/// A copy of a damaged database, for its readable rows. The log is moved into it as far as it is
+/// intact and belongs to it; unreadable blocks of the disk are zeros.
 final class DamagedCopy {
     /// The cache with the copy among its temporary files.
     private let directory: CacheDirectory

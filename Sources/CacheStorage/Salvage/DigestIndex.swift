@@ -6,7 +6,6 @@ internal import SQLite
 /// rows. They count as proof unless there are signs of pages of another database.
 final class DigestIndex {
     private let target: Connection
-    /// Whether the entries of all pages have been read.
     private(set) var hasEveryPage = false
 
     private static let order = """
@@ -28,8 +27,7 @@ final class DigestIndex {
             """)
     }
 
-    /// Reads the entries of all pages, unless an entry for each variant can be reached from the
-    /// root. Without a `source`, none can.
+    /// Reads the entries of all pages, unless the root of `source` leads to one of each variant.
     func readPagesIfHidden(of source: Connection?, in copy: DamagedCopy) throws {
         if let source, try DigestIndex.isWhole(in: source) { return }
         hasEveryPage = true

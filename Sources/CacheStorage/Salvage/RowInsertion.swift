@@ -41,9 +41,7 @@ final class RowInsertion {
         try layout.fits(row) && check(row)
     }
 
-    /// Inserts a row of another database, with some values replaced.
-    ///
-    /// - Throws: also when there is a row with its key.
+    /// Inserts another database's row, with some values replaced; throws if its key is there.
     func append(
         _ row: borrowing Statement, replacing values: [(column: Int32, value: Statement.Value)]
     ) throws {

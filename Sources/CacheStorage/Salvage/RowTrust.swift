@@ -11,8 +11,7 @@ struct RowTrust {
     private(set) var doubtful: Set<Int64> = []
     private var contradictions = 0
 
-    /// The largest number of contradictions that flipped bits explain: one leaves one or two. More
-    /// are caused by pages of another database.
+    /// Flipped bits explain as many contradictions; another database's pages cause more.
     private static let toleratedContradictions = 8
     /// If more than one variant in 20 is contradicted, the remaining pages may agree by chance. Up
     /// to that, a fortieth of the pages belongs to another database. A wrong row needs three such

@@ -3,7 +3,6 @@ internal import SQLite
 
 /// The rows that a new database has taken from a damaged or lost one.
 package struct SalvageReport: Hashable, Sendable {
-    /// The numbers of rows that concern users.
     package struct Counts: Hashable, Sendable {
         package var images = 0
         package var failures = 0

@@ -1,9 +1,8 @@
 import PrefetchModel
 internal import SQLite
 
-/// A table that a salvage carries into a new database. Omitted are tables that follow from others:
-/// `freshness` is rebuilt, the next run fills `folder`, and triggers keep the totals. `listing` is
-/// omitted because it serves only removals.
+/// A table that a salvage carries into a new database. `freshness` is rebuilt, the next run fills
+/// `folder`, triggers keep the totals, and `listing` serves only removals.
 struct SalvagedTable: Sendable {
     let name: String
     /// The column that tells which of two rows of one key is newer.
@@ -166,8 +165,7 @@ extension Statement {
         try blobBytes(column).count == ContentDigest.byteCount
     }
 
-    /// Whether the values of columns are counts, sizes or times, or NULL where allowed: 0 to 2⁴⁸,
-    /// so that a sum of many does not overflow.
+    /// Whether values are 0 to 2⁴⁸, so that a sum of many does not overflow, or NULL.
     fileprivate func areCounts(_ columns: [Int32]) throws -> Bool {
         for column in columns
         where try !(0...1 << 48).contains(optionalInteger(column) ?? 0) { return false }

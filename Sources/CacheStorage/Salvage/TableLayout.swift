@@ -11,7 +11,6 @@ struct TableLayout: Sendable {
     let columns: [LayoutColumn]
     /// The columns of the primary key, in its order.
     let keys: [String]
-    /// Whether the primary key is the rowid.
     let hasRowID: Bool
     private let indexes: [String: Int32]
 
@@ -79,10 +78,8 @@ struct TableLayout: Sendable {
     /// `id, key, …`
     var list: String { columns.map(\.name).joined(separator: ", ") }
 
-    /// Finds this table in another database.
-    ///
-    /// - Throws: ``SQLiteError`` when its schema cannot be read, or it has something else in place
-    ///   of the table, or no such columns.
+    /// Throws ``SQLiteError`` if another database's schema cannot be read, or has something else in
+    /// place of the table, or no such columns.
     func check(in other: Connection) throws {
         guard try other.isOrdinaryTable(table) else {
             throw SQLiteError(code: .corrupt, message: "\(table) is not a table")

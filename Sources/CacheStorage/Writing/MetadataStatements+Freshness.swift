@@ -2,7 +2,6 @@ import Hashing
 import PrefetchModel
 internal import SQLite
 
-/// Statements for the table `freshness`.
 extension MetadataStatements {
     /// The values of a resource's rows in `freshness`; times in milliseconds.
     struct StoredFreshness {

@@ -376,7 +376,6 @@ struct MetadataStatements: ~Copyable {
         }
     }
 
-    /// The variants of a resource, ordered by recipe.
     func uses(of resource: Int64, in database: Connection) throws -> [VariantUses.VariantUse] {
         try database.all(
             "SELECT recipe, name, superseded FROM variant WHERE resource_id = ? ORDER BY recipe",
@@ -414,7 +413,6 @@ struct MetadataStatements: ~Copyable {
         try database.hasRow(nameOfDigest, .digest(digest))
     }
 
-    /// Selects a row if any variant names the digest.
     static let nameOfDigest = "SELECT 1 FROM variant WHERE sha256 = ? LIMIT 1"
 }
 

@@ -34,7 +34,6 @@ package final class MetadataWriter: Sendable {
         package var durability: Durability = .normal
         /// The disk space limit of the content files; nil for none.
         package var maximumSize: ByteCount?
-        /// Whether a resource must not be evicted.
         package var isProtected: @Sendable (Int64) -> Bool = { _ in true }
         package var wallClock: @Sendable () -> Timestamp = { .distantPast }
 

@@ -46,8 +46,7 @@ package final class RoomBudget: Sendable {
     private let state: Monitor<Accounts>
     private let onShortage: @Sendable () -> Void
 
-    /// Creates a budget of `limit` for all content files, which use `usage`. `onShortage` is called
-    /// when a request waits and the state has changed.
+    /// `onShortage` is called when a request waits and the state has changed.
     package init(limit: ByteCount, usage: DiskUsage, onShortage: @escaping @Sendable () -> Void) {
         self.limit = limit.bytes / DiskUsage.blockSize
         typicalBlocks = usage.files > 0 ? max(1, usage.blocks / usage.files) : 1
@@ -58,8 +57,7 @@ package final class RoomBudget: Sendable {
     /// Whether a request waits for room. Downloads started now may be wasted.
     package var isShort: Bool { state.withLock { !$0.waiting.isEmpty } }
 
-    /// Whether a request was refused and less room is left than a file takes on average. Most
-    /// downloads started now would be wasted.
+    /// Whether a request was refused and an average file has no room: most downloads are wasted.
     package var isFull: Bool {
         state.withLock { state in
             state.isExhausted && state.committed + state.allReserved + typicalBlocks > limit

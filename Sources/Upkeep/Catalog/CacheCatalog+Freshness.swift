@@ -28,8 +28,7 @@ extension CacheCatalog.Item {
 
     package var isValidatedAtEveryUse: Bool { expiresAt <= Freshness.alwaysStale }
 
-    /// Whether another recipe makes the same bytes of its source; see
-    /// ``PrefetchModel/Recipe/effectiveText(of:under:)``.
+    /// See ``PrefetchModel/Recipe/effectiveText(of:under:)``.
     package func isMade(asBy recipe: String) -> Bool {
         let rule = CodecLibraries.sameRules[download.format]
         return Recipe.effectiveText(of: self.recipe, under: rule)
@@ -56,8 +55,7 @@ extension CacheCatalog {
             isBlacklisted: { $0.isBlacklisted(at: now) })
     }
 
-    /// Calls `body`, ordered by name, for every host that has a failed URL or that the next run
-    /// treats specially; `now` is by the wall clock.
+    /// Calls `body`, by name, for every host with a failed URL or a special treatment at `now`.
     package func forEachHost(at now: Timestamp, _ body: (StoredHost) throws -> Void) throws {
         try forEachHost(
             at: now,

@@ -1,11 +1,8 @@
 package import CacheStorage
 package import PrefetchModel
 
-// Checks of the database and of leftovers.
-
 extension Diagnosis {
-    /// Returns the line about the database. `wasLookedThrough` tells whether it was just read
-    /// completely, without finding damage.
+    /// Returns the line about the database, which `wasLookedThrough` completely without damage.
     package static func database(
         size: ByteCount, isSuspected: Bool, wasLookedThrough: Bool
     ) -> Diagnosis {

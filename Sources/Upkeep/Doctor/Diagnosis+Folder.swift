@@ -1,8 +1,6 @@
 package import CacheStorage
 package import PrefetchModel
 
-// Checks of the cache's folder and of the disk.
-
 extension Diagnosis {
     package static func owner(_ ownership: CacheDirectory.Ownership) -> Diagnosis {
         ownership.isOwn

@@ -1,7 +1,5 @@
 package import PrefetchModel
 
-// Checks of origins and of the clock.
-
 extension Diagnosis {
     package enum OriginAnswer: Hashable, Sendable {
         /// `clockOffset` is the lead of the origin's clock; nil without a `Date` field.

@@ -5,8 +5,6 @@ import PrefetchModel
 import Transfers
 import URLParsing
 
-// Checks of the program and of the machine.
-
 extension Diagnosis {
     package static func openFiles(available: Int?, _ configuration: RunConfiguration) -> Diagnosis {
         guard let available else { return .unknown(.openFiles, "the system does not say") }

@@ -20,7 +20,6 @@ package struct PlaceholderFilling: Sendable {
         package var done: Int { made + failed + skipped }
     }
 
-    /// An image for which no placeholder could be made.
     package struct FailedImage: Sendable {
         package let key: String
         package let message: String

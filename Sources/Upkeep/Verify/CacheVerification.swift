@@ -4,10 +4,8 @@ import Threading
 
 /// Compares a cache's content files with their names and rows, and rows with each other. It raises
 /// no false alarm while a run writes: every problem is checked twice, and files without a row count
-/// only while no process holds the cache. The 256 folders of content files are checked in order, so
-/// that an interrupted verification can resume.
+/// only while no process holds the cache. The folders are checked in order, to resume.
 package struct CacheVerification: Sendable {
-    /// The scope and the time limit.
     package struct Extent: Sendable {
         /// The share of files that are read, chosen at random; 1 for all.
         package var sample = 1.0
@@ -26,7 +24,6 @@ package struct CacheVerification: Sendable {
         }
     }
 
-    /// The progress or the result.
     package struct Totals: Sendable {
         package fileprivate(set) var files = 0
         package fileprivate(set) var bytes = 0
@@ -71,7 +68,6 @@ package struct CacheVerification: Sendable {
         work = Monitor(FolderWork(extent))
     }
 
-    /// Verifies a cache that is open for writing, and repairs it.
     package init(repairing cache: OpenCache, _ extent: Extent) throws(StorageError) {
         inspection = try CacheInspection(CacheCatalog(cache))
         self.cache = cache

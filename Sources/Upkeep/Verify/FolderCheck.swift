@@ -5,7 +5,6 @@ import PrefetchModel
 
 /// Checks folders of content files, one after another; for one thread.
 struct FolderCheck: ~Copyable {
-    /// A finding with the data for its repair.
     struct Problem: Sendable {
         var finding: CacheVerification.Finding
         /// The image of the rows, if any.
