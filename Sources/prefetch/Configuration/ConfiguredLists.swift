@@ -6,16 +6,8 @@ import PrefetchModel
 
 /// The lists of configuration files, `@NAME` among the arguments.
 struct ConfiguredLists: Sendable {
-    private struct OpenableList: Sendable {
-        let definition: EffectiveSettings.NamedTable
-        let files: [String]
-        /// Arguments for ``Flags<InputFlags>``.
-        let arguments: [String]
-        /// The configuration file, if it belongs to an untrusted project.
-        let foreignFile: String?
-    }
-
-    private var lists: [String: OpenableList] = [:]
+    /// The tables by name, with the arguments for ``Flags<InputFlags>``.
+    private var lists: [String: (table: EffectiveSettings.NamedTable, arguments: [String])] = [:]
 
     init() {}
 
@@ -25,20 +17,10 @@ struct ConfiguredLists: Sendable {
     /// files and from the command line: they are weaker and stronger than a list's own.
     init(_ settings: EffectiveSettings, before: [String: [String]], after: [String: [String]]) {
         for list in settings.lists {
-            let own = Dictionary(
-                grouping: list.settings.filter { $0.key != ConfigurationKeys.listFile }, by: \.key
-            )
-            .mapValues { $0.flatMap(ConfiguredLists.arguments(of:)) }
+            let own = Dictionary(grouping: list.flags, by: \.key)
+                .mapValues { $0.flatMap(ConfiguredLists.arguments(of:)) }
             let all = before.merging(own) { $1 }.merging(after) { $1 }
-            lists[list.name] = OpenableList(
-                definition: list,
-                files: list.settings.filter { $0.key == ConfigurationKeys.listFile }.flatMap(
-                    \.value.texts
-                ).map {
-                    ConfiguredLists.path(of: $0, in: list.path)
-                },
-                arguments: all.values.flatMap { $0 },
-                foreignFile: list.isForeign ? list.path : nil)
+            lists[list.name] = (list, all.values.flatMap { $0 })
         }
     }
 
@@ -52,9 +34,8 @@ struct ConfiguredLists: Sendable {
                 return UsageAdvice.oneLine(Flags<InputFlags>.message(for: error))
             }
         }
-        let settings = list.settings.filter { $0.key != ConfigurationKeys.listFile }
-        guard let all = message(settings) else { return nil }
-        for setting in settings {
+        guard let all = message(list.flags) else { return nil }
+        for setting in list.flags {
             if let message = message([setting]) {
                 return UserError(at: setting.origin, message)
             }
@@ -81,7 +62,7 @@ struct ConfiguredLists: Sendable {
     func files(
         of argument: String, options: ManifestOptions
     ) throws -> [(name: String, options: ManifestOptions)] {
-        guard let list = lists[String(argument.dropFirst())] else {
+        guard let (list, arguments) = lists[String(argument.dropFirst())] else {
             let names = lists.keys.sorted().map { "@\($0)" }
             throw UserError(
                 "\(argument): no configuration file has a list of this name",
@@ -91,22 +72,22 @@ struct ConfiguredLists: Sendable {
                         ? "a list is a table [list.NAME] in a configuration file"
                         : "known are \(names.listed(with: "and"))")
         }
-        if let configuration = list.foreignFile,
-            let file = list.files.first(where: {
+        let files = list.settings.filter { $0.key == ConfigurationKeys.listFile }
+            .flatMap(\.value.texts).map { ConfiguredLists.path(of: $0, in: list.path) }
+        if list.isForeign,
+            let file = files.first(where: {
                 ManifestSequence.isURL($0) || !ConfiguredLists.isInside($0)
             })
         {
             throw UserError(
-                "\(configuration): list '\(argument.dropFirst())': \(file) leads out of the folder",
+                "\(list.path): list '\(argument.dropFirst())': \(file) leads out of the folder",
                 hint: "--trust-project-config allows it")
         }
         let input: Flags<InputFlags>
         do {
-            input = try Flags<InputFlags>.parse(list.arguments)
+            input = try Flags<InputFlags>.parse(arguments)
         } catch {
-            if let problem = ConfiguredLists.problem(in: list.definition) {
-                throw problem
-            }
+            if let problem = ConfiguredLists.problem(in: list) { throw problem }
             let message = UsageAdvice.oneLine(Flags<InputFlags>.message(for: error))
             throw UserError(.usage, "\(argument): \(message)")
         }
@@ -117,7 +98,7 @@ struct ConfiguredLists: Sendable {
         own.keepsSpelling = options.keepsSpelling
         own.ignoredQuery = options.ignoredQuery
         own.followsIndexes = options.followsIndexes
-        return list.files.map { ($0, own) }
+        return files.map { ($0, own) }
     }
 
     /// A URL, or a path relative to the folder of the configuration file.
@@ -142,5 +123,12 @@ struct ConfiguredLists: Sendable {
         }
         let inside = String(cString: folder)
         return String(cString: path).hasPrefix(inside == "/" ? "/" : inside + "/")
+    }
+}
+
+extension EffectiveSettings.NamedTable {
+    /// The settings of a list that are flags about manifests.
+    fileprivate var flags: [ConfigurationSetting] {
+        settings.filter { $0.key != ConfigurationKeys.listFile }
     }
 }

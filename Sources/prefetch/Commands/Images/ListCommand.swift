@@ -50,39 +50,24 @@ struct ListCommand: ParsableCommand {
         let now = WallClock.now()
         let prefix = printsAbsolutePaths ? try cache.absolutePath() + "/" : ""
         let selection = try options.selection(in: catalog, at: now)
-        if json {
-            try writeObjects(of: selection, from: catalog, prefix: prefix, at: now)
-        } else {
-            try writeRows(of: selection, from: catalog, prefix: prefix, at: now)
+        guard !json else {
+            var lines = LineWriter.standardOutput()
+            try catalog.forEachItem(of: selection) { item in
+                var object = JSONObject(item, attributes: item.attributes, at: now)
+                object.add("superseded", item.isSuperseded)
+                object.add("path", prefix + item.image.relativePath)
+                object.add("reason", item.failure?.reason.rawValue)
+                object.add("blacklisted_until", item.failure?.blacklistEnd(at: now))
+                try lines.write(object)
+            }
+            return try lines.finish()
         }
-    }
-
-    private func writeObjects(
-        of selection: ListSelection, from catalog: CacheCatalog, prefix: String,
-        at now: Timestamp
-    ) throws {
-        var lines = LineWriter.standardOutput()
-        try catalog.forEachItem(of: selection) { item in
-            var object = JSONObject(item, attributes: item.attributes, at: now)
-            object.add("superseded", item.isSuperseded)
-            object.add("path", prefix + item.image.relativePath)
-            object.add("reason", item.failure?.reason.rawValue)
-            object.add("blacklisted_until", item.failure?.blacklistEnd(at: now))
-            try lines.write(object)
-        }
-        try lines.finish()
-    }
-
-    private func writeRows(
-        of selection: ListSelection, from catalog: CacheCatalog, prefix: String,
-        at now: Timestamp
-    ) throws {
         var table = ColumnWriter(ListCommand.columns)
         var output = RowWriter(.standardOutput())
-        let prefix = printable(prefix)
+        let shownPrefix = printable(prefix)
         let freshness = ListSelection.FreshnessTest(fresh: true, at: now)
         try catalog.forEachRow(of: selection) { row in
-            try output.append(row, prefix: prefix, freshness: freshness)
+            try output.append(row, prefix: shownPrefix, freshness: freshness)
             if table.isForPeople {
                 try table.write(row: output.takeCells())
             } else {

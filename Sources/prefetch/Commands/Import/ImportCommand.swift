@@ -54,7 +54,11 @@ struct ImportCommand: InvokedCommand {
     }
 
     func run(_ invocation: Invocation) throws {
-        let entries = try openLists(invocation.lists)
+        var rules = input.manifestOptions(variants: try storing.variants)
+        rules.keepsSpelling = true
+        let entries = try ManifestSequence(
+            arguments: lists, options: rules, configured: invocation.lists,
+            copiesIn: options.cache, isQuiet: quiet)
         let now = WallClock.now()
         let progress = try options.change(creates: true) { cache in
             var importing = try FileImport(self, into: cache, at: now)
@@ -80,13 +84,5 @@ struct ImportCommand: InvokedCommand {
                 .incomplete, "\(progress.lost) of \(progress.entries) entries are not in the cache",
                 hint: "`prefetch run` over the same lists downloads them")
         }
-    }
-
-    private func openLists(_ configured: ConfiguredLists) throws -> ManifestSequence {
-        var rules = input.manifestOptions(variants: try storing.variants)
-        rules.keepsSpelling = true
-        return try ManifestSequence(
-            arguments: lists, options: rules, configured: configured, copiesIn: options.cache,
-            isQuiet: quiet)
     }
 }

@@ -132,22 +132,16 @@ extension RunCommand {
         throw ValidationError("Missing expected argument '<manifest> ...'")
     }
 
-    /// The variants to store of each image, made of filtered bodies.
-    private func variantSet() throws -> VariantSet {
-        var variants = try storing.combined.variantSet()
-        if let filter = responses.bodyFilter?.filter { variants.filter(by: filter.name) }
-        return variants
-    }
-
     /// Opens the lists of the command line, except for those by URL.
     ///
     /// - Throws: also when the plan of the shard is one of other lists.
     func openManifests(
         keepingColumns keepsColumns: Bool, _ shard: ShardChoice?, _ invocation: Invocation
     ) throws -> ManifestSequence {
+        var variants = try storing.combined.variantSet()
+        if let filter = responses.bodyFilter?.filter { variants.filter(by: filter.name) }
         var options = input.manifestOptions(
-            variants: try variantSet(), keepsColumns: keepsColumns,
-            selection: filters.combined)
+            variants: variants, keepsColumns: keepsColumns, selection: filters.combined)
         options.hostDefaults = invocation.hosts.defaults
         options.followsIndexes = true
         options.shard = shard?.filter
