@@ -104,9 +104,15 @@ class Scenario:
     sizes = (20, 20, 20, 60, 300)
     # Whether orphaned files stay, because earlier rows may be unknown.
     keeps_orphans = False
+    # The initial cache, as a template names it.
+    starts_with = "whole"
 
     def prepare(self, template, place, chance):
         """The workplace and the attempt."""
+        workplace = template.copy(getattr(template, self.starts_with), place)
+        return workplace, self.attempt(workplace, template, chance)
+
+    def attempt(self, workplace, template, chance):
         raise NotImplementedError
 
     def next_run(self, workplace, template, name="all.txt"):
@@ -189,16 +195,16 @@ class RunMaxSize(Scenario):
     """A run that lists one host's images, and evicts the other's for twice as many as before."""
 
     name = "run --max-size"
+    starts_with = "part"
     weight = 2
 
-    def prepare(self, template, place, chance):
-        workplace = template.copy(template.part, place)
+    def attempt(self, workplace, template, chance):
         named = template.near + template.far[:template.size // 8]
-        write_list(place / "named.txt", named)
+        write_list(workplace.folder / "named.txt", named)
         # Fits with evictions; shared files make it fewer than images.
         blocks = len(named) * template.rows_each + chance.randrange(3)
-        report = place / "report.jsonl"
-        return workplace, Attempt(
+        report = workplace.folder / "report.jsonl"
+        return Attempt(
             ["named.txt", *template.options, "--report", report.name, "--max-size",
              f"{blocks * PAGE}B"], report=report, kept=template.in_part & set(named))
 
@@ -207,14 +213,14 @@ class RunPrune(Scenario):
     """A run that prunes its own images at its end."""
 
     name = "run --prune"
+    starts_with = "part"
 
-    def prepare(self, template, place, chance):
-        workplace = template.copy(template.part, place)
+    def attempt(self, workplace, template, chance):
         most = chance.choice([template.size // 3, template.size * 2 // 3]) * template.rows_each
-        report = place / "report.jsonl"
+        report = workplace.folder / "report.jsonl"
         # It may be killed before the cache exceeds its old size.
         least = min(template.size // 2, most * 9 // 10 // template.rows_each)
-        return workplace, Attempt(
+        return Attempt(
             ["all.txt", *template.options, "--report", report.name, "--prune",
              f"max-files={most},history=1d"], report=report, may_remove_reported=True, least=least)
 
@@ -224,8 +230,7 @@ class Prune(Scenario):
     weight = 3
     ways = 12
 
-    def prepare(self, template, place, chance):
-        workplace = template.copy(template.whole, place)
+    def attempt(self, workplace, template, chance):
         rule = chance.randrange(6 if template.has_variant else 5)
         half = template.size // 2
         most = ["--max-files", str(half * template.rows_each), "--low-water", "100%"]
@@ -236,7 +241,7 @@ class Prune(Scenario):
             (["--unlisted", "near.txt", "--json"], {"kept": set(template.near)}),
             (["--host", "localhost", "--gone"], {"kept": set(template.near)}),
             (["--variant", "small"], {"kept": set(template.urls), "spares_main_only": True})][rule]
-        return workplace, Attempt(["prune", *words], **others)
+        return Attempt(["prune", *words], **others)
 
 
 class Remove(Scenario):
@@ -244,8 +249,7 @@ class Remove(Scenario):
     weight = 2
     ways = 6
 
-    def prepare(self, template, place, chance):
-        workplace = template.copy(template.whole, place)
+    def attempt(self, workplace, template, chance):
         way = chance.randrange(4 if template.has_variant else 3)
         gone = chance.sample(template.urls, template.size // 2)
         words, others = [
@@ -254,13 +258,14 @@ class Remove(Scenario):
             (["--all"], {}),
             (["--all", "--variant", "small"],
              {"kept": set(template.urls), "spares_main_only": True})][way]
-        return workplace, Attempt(["remove", *words], **others)
+        return Attempt(["remove", *words], **others)
 
 
 class Put(Scenario):
     """Replaces a stored picture, or adds a new one."""
 
     name = "put"
+    starts_with = "part"
     weight = 2
     ways = 6
     sizes = (20, 20, 60)
@@ -268,8 +273,7 @@ class Put(Scenario):
     def __init__(self, server):
         self.server = server
 
-    def prepare(self, template, place, chance):
-        workplace = template.copy(template.part, place)
+    def attempt(self, workplace, template, chance):
         file = self.server.folder / self.server.paths[-1 - chance.randrange(20)]
         kind = chance.randrange(3)
         if kind == 0:
@@ -278,7 +282,7 @@ class Put(Scenario):
             url = chance.choice(sorted(set(template.urls) - template.in_part))
         else:
             url = "http://example.com/put.png"
-        return workplace, Attempt(
+        return Attempt(
             ["put", url, str(file), "--json", "--attr", "from=put",
              *(VARIANT if template.has_variant else [])],
             kept=set(template.in_part), url=url, more=kind == 2)
@@ -300,13 +304,12 @@ class Repair(Scenario):
     name = "verify --repair"
     weight = 2
 
-    def prepare(self, template, place, chance):
-        workplace = template.copy(template.whole, place)
+    def attempt(self, workplace, template, chance):
         damaged, orphans = damage_files(workplace.cache, chance, 2, chance.choice((2, 20)))
         hit = {key for key, path, _ in stored(workplace.cache) if path.stem in damaged}
         kept = set(template.urls) - hit
-        write_list(place / "sound.txt", sorted(kept))
-        return workplace, Attempt(
+        write_list(workplace.folder / "sound.txt", sorted(kept))
+        return Attempt(
             ["verify", "--repair"], statuses={1}, kept=kept, orphans=orphans, damaged=damaged)
 
     def verify_next(self, workplace, template, attempt):
@@ -326,11 +329,10 @@ class Chmod(Scenario):
     name = "chmod"
     ways = 6
 
-    def prepare(self, template, place, chance):
-        workplace = template.copy(template.whole, place)
+    def attempt(self, workplace, template, chance):
         before, mode = chance.sample(["0600", "0640", "0644"], 2)
         workplace.run(["chmod", before, "-q"])
-        return workplace, Attempt(["chmod", mode], kept=set(template.urls), mode=int(mode, 8))
+        return Attempt(["chmod", mode], kept=set(template.urls), mode=int(mode, 8))
 
     def verify_next(self, workplace, template, attempt):
         wrong, outcomes = self.next_run(workplace, template)
@@ -350,8 +352,7 @@ class Snapshot(Scenario):
     name = "snapshot"
     sizes = (20, 300)
 
-    def prepare(self, template, place, chance):
-        workplace = template.copy(template.whole, place)
+    def attempt(self, workplace, template, chance):
         cache = workplace.cache
         old = time.time() - 2 * 86400
         os.utime(cache / "snapshot.sqlite", (old, old))
@@ -359,8 +360,8 @@ class Snapshot(Scenario):
         execute(
             cache / "prefetch.sqlite",
             "INSERT INTO attribute SELECT id, 'bulk', zeroblob(60000) FROM resource LIMIT 60")
-        write_list(place / "more.txt", [*template.urls, template.spare])
-        return workplace, Attempt(
+        write_list(workplace.folder / "more.txt", [*template.urls, template.spare])
+        return Attempt(
             ["more.txt", *template.options], kept=set(template.urls), more=1,
             landmark=cache / "tmp/snapshot.sqlite")
 
@@ -543,14 +544,13 @@ class PartOfList(Scenario):
     ways = 20
     sizes = (20,)
 
-    def prepare(self, template, place, chance):
-        workplace = template.copy(template.whole, place)
+    def attempt(self, workplace, template, chance):
         half = template.size // 2
         lines = [json.dumps({"url": url}) for url in template.urls]
         rows = [f'{url},"x"' for url in template.urls]
-        (place / "cut.jsonl").write_text("\n".join(lines)[:len(lines[0]) * half + 5])
-        (place / "quote.csv").write_text("\n".join(["url,c", *rows[:half], rows[half][:-1], *rows[half + 1:]]))
-        (place / "index.xml").write_text(
+        (workplace.folder / "cut.jsonl").write_text("\n".join(lines)[:len(lines[0]) * half + 5])
+        (workplace.folder / "quote.csv").write_text("\n".join(["url,c", *rows[:half], rows[half][:-1], *rows[half + 1:]]))
+        (workplace.folder / "index.xml").write_text(
             "<sitemapindex><sitemap><loc>http://127.0.0.1:1/a.xml</loc></sitemap></sitemapindex>")
         way = chance.choice([["cut.jsonl"], ["quote.csv"], ["all.txt", "--shard", "0/2"],
                              ["near.txt", "index.xml"]])
@@ -559,7 +559,7 @@ class PartOfList(Scenario):
                                  ["export", "out", *way, "--layout", "mirror", "--update", "--delete"]])
         if command[0] == "export":
             workplace.run(["export", "out", "all.txt", "--layout", "mirror"])
-        return workplace, Attempt(
+        return Attempt(
             command if command[0] != "prune" or len(way) == 1 else ["run", *way, *size],
             statuses={0, 1, 2, 64}, kept=set(template.urls),
             exported=contents(workplace, ["out"]).keys())
