@@ -59,7 +59,7 @@ final class EntryAppender {
         let key = self.key(range)
         if isOfOtherShard(range, key: key) { return true }
         if let objection = options.selection.objection(to: url) {
-            appendUnwanted(url: range, key: key, objection, columns: nil, line: line)
+            appendFailed(url: range, key: key, objection, columns: nil, line: line)
             return true
         }
         batch.records.append(
@@ -133,7 +133,7 @@ final class EntryAppender {
         }
         if isOfOtherShard(urlRange, key: keyRange) { return }
         if let objection = options.selection.objection(to: batch.text[urlRange]) {
-            appendUnwanted(
+            appendFailed(
                 url: urlRange, key: keyRange, objection, columns: fields.values.columns, line: line)
             return
         }
@@ -166,14 +166,14 @@ final class EntryAppender {
         return start..<batch.text.count
     }
 
-    /// Appends an entry that the user's selection excludes.
-    private func appendUnwanted(
-        url: Range<Int>, key: Range<Int>, _ objection: Failure, columns: [UInt8]?, line: Int
+    /// Appends an entry that is invalid or excluded.
+    private func appendFailed(
+        url: Range<Int>, key: Range<Int>, _ failure: Failure, columns: [UInt8]?, line: Int
     ) {
         batch.records.append(
             EntryBatch.Record(
                 line: line, url: url, key: key, priority: .normal, problem: batch.problems.count))
-        batch.problems.append(EntryBatch.Problem(objection, columns: columns))
+        batch.problems.append(EntryBatch.Problem(failure, columns: columns))
         extrasBytes += columns?.count ?? 0
     }
 
@@ -222,11 +222,7 @@ final class EntryAppender {
         }
         let key = append(text.isEmpty ? Array("(none)".utf8) : LineExcerpt.make(text))
         let shown = url.map { append(LineExcerpt.make($0)) } ?? key
-        batch.records.append(
-            EntryBatch.Record(
-                line: line, url: shown, key: key, priority: .normal, problem: batch.problems.count))
-        batch.problems.append(EntryBatch.Problem(problem.failure, columns: columns))
-        extrasBytes += columns?.count ?? 0
+        appendFailed(url: shown, key: key, problem.failure, columns: columns, line: line)
     }
 }
 
@@ -234,23 +230,24 @@ extension EntryExtras {
     /// Approximate memory, including allocation headers.
     fileprivate var approximateBytes: Int {
         let blockHead = 32
-        let withVariants = ownVariants.reduce(MemoryLayout<EntryExtras>.stride + blockHead) {
-            $0 + MemoryLayout<RequestedVariant>.stride + 2 * blockHead + $1.name.text.utf8.count
-                + $1.recipeText.utf8.count
-                + $1.recipe.transformations.count * MemoryLayout<Transformation>.stride
+        let stepBytes = MemoryLayout<Transformation>.stride
+        var bytes = MemoryLayout<EntryExtras>.stride + blockHead
+        bytes += (main.steps?.count ?? 0) * stepBytes
+        bytes += (columns?.count ?? 0) + (spelling?.utf8.count ?? 0)
+        for variant in ownVariants {
+            bytes += MemoryLayout<RequestedVariant>.stride + 2 * blockHead
+            bytes += variant.name.text.utf8.count + variant.recipeText.utf8.count
+            bytes += variant.recipe.transformations.count * stepBytes
         }
-        let withSteps = (main.steps ?? []).reduce(withVariants) { bytes, _ in
-            bytes + MemoryLayout<Transformation>.stride
+        for attribute in attributes {
+            bytes += MemoryLayout<EntryAttribute>.stride + blockHead
+            bytes += attribute.name.utf8.count + attribute.value.count
         }
-        let withAttributes = attributes.reduce(withSteps) {
-            $0 + MemoryLayout<EntryAttribute>.stride + $1.name.utf8.count + $1.value.count
-                + blockHead
+        for header in headers {
+            bytes += MemoryLayout<HeaderField>.stride + blockHead
+            bytes += header.name.utf8.count + header.value.utf8.count
         }
-        let withHeaders = headers.reduce(withAttributes) {
-            $0 + MemoryLayout<HeaderField>.stride + $1.name.utf8.count + $1.value.utf8.count
-                + blockHead
-        }
-        let withURLs = alternatives.reduce(withHeaders) { $0 + $1.text.utf8.count + blockHead }
-        return withURLs + (columns?.count ?? 0) + (spelling?.utf8.count ?? 0)
+        for url in alternatives { bytes += url.text.utf8.count + blockHead }
+        return bytes
     }
 }

@@ -220,16 +220,22 @@ struct EntryFields {
     /// The name, if a message may repeat it; nil if it is long or has other bytes than letters,
     /// digits and `-_.`: it may be part of a URL with a password.
     private static func shown(_ name: Bytes) -> String? {
-        let isPlain = name.allSatisfy {
-            $0.isLetter || $0.isDecimalDigit || $0 == UInt8(ascii: "-") || $0 == UInt8(ascii: "_")
-                || $0 == UInt8(ascii: ".")
+        guard isPlain(name, with: "-_."), (1...maximumShownBytes).contains(name.count) else {
+            return nil
         }
-        guard isPlain, (1...maximumShownBytes).contains(name.count) else { return nil }
         return String(decoding: name, as: UTF8.self)
     }
 
-    private static func checked<Value>(_ make: () throws(UserError) -> Value) throws -> Value {
-        do { return try make() } catch { throw problem(error.message) }
+    /// Whether all bytes are letters, digits or some other characters.
+    private static func isPlain(_ text: Bytes, with others: String) -> Bool {
+        text.allSatisfy { $0.isLetter || $0.isDecimalDigit || others.utf8.contains($0) }
+    }
+
+    static func checked<Value>(
+        _ make: () throws(UserError) -> Value,
+        _ problem: (UserError) -> LineProblem = { EntryFields.problem($0.message) }
+    ) throws -> Value {
+        do { return try make() } catch { throw problem(error) }
     }
 
     static func problem(_ message: String) -> LineProblem {
@@ -238,26 +244,17 @@ struct EntryFields {
 
     /// The problem of a value that a parser rejects. Its message, which may repeat a part of the
     /// value, is used unless the value may be part of a URL with a password.
-    static func problem(
-        _ name: String, because message: String, _ value: some Collection<UInt8>
-    ) -> LineProblem {
-        let isPlain = value.allSatisfy {
-            $0.isLetter || $0.isDecimalDigit || "-_.,^!%=+:#~".utf8.contains($0)
-        }
+    static func problem(_ name: String, because message: String, _ value: Bytes) -> LineProblem {
+        let isShown = isPlain(value, with: "-_.,^!%=+:#~") && value.count <= 4 * maximumShownBytes
         return problem(
-            isPlain && value.count <= 4 * maximumShownBytes
-                ? "field '\(name)': \(message)" : "field '\(name)' has an invalid value")
+            isShown ? "field '\(name)': \(message)" : "field '\(name)' has an invalid value")
     }
 
     /// The problem of an invalid value. The message repeats the value unless it may be part of a
     /// URL with a password.
-    static func problem(
-        _ name: String, takes allowed: String, _ value: some Collection<UInt8>
-    ) -> LineProblem {
-        let isPlain = value.allSatisfy {
-            $0.isLetter || $0.isDecimalDigit || "-_.,^!%".utf8.contains($0)
-        }
-        let isShown = isPlain && (1...maximumShownBytes).contains(value.count)
+    static func problem(_ name: String, takes allowed: String, _ value: Bytes) -> LineProblem {
+        let isShown =
+            isPlain(value, with: "-_.,^!%") && (1...maximumShownBytes).contains(value.count)
         let text = isShown ? ", not '\(String(decoding: value, as: UTF8.self))'" : ""
         return problem("field '\(name)' takes \(allowed)\(text)")
     }

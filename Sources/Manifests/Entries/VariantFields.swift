@@ -74,11 +74,8 @@ struct VariantFields {
             main.crop = try valid(
                 CropGeometry(text: text), takes: Transformation.StepName.crop.form)
         case .transform:
-            let steps: [Transformation]
-            do {
-                steps = try Recipe.steps(in: text)
-            } catch {
-                throw VariantFields.problem(field, error, value)
+            let steps = try VariantFields.parsed(field, value) { () throws(UserError) in
+                try Recipe.steps(in: text)
             }
             try VariantFields.checkCount(of: steps, field)
             main.steps = steps
@@ -104,11 +101,9 @@ struct VariantFields {
         guard own.count < VariantSet.maximumCount else {
             throw EntryFields.problem("more than \(VariantSet.maximumCount) variants")
         }
-        let recipe: Recipe
-        do {
-            recipe = try Recipe(specification: String(text[text.index(after: equals)...]))
-        } catch {
-            throw VariantFields.problem(.variant, of: "\(name): ", error, value)
+        let recipe = try VariantFields.parsed(.variant, of: "\(name): ", value) {
+            () throws(UserError) in
+            try Recipe(specification: String(text[text.index(after: equals)...]))
         }
         try VariantFields.checkCount(of: recipe.transformations, .variant)
         guard name != .original || recipe.encoding == .original else {
@@ -118,13 +113,15 @@ struct VariantFields {
         own.append(RequestedVariant(name: name, recipe: recipe))
     }
 
-    private static func problem(
-        _ field: VariantField, of variant: String = "", _ error: UserError,
-        _ value: EntryFields.Bytes
-    ) -> LineProblem {
-        error == Recipe.overlayInList
-            ? EntryFields.problem("field '\(field.rawValue)': \(variant)\(error.message)")
-            : EntryFields.problem(field.rawValue, because: variant + error.message, value)
+    private static func parsed<Parsed>(
+        _ field: VariantField, of variant: String = "", _ value: EntryFields.Bytes,
+        _ parse: () throws(UserError) -> Parsed
+    ) throws -> Parsed {
+        try EntryFields.checked(parse) { error in
+            error == Recipe.overlayInList
+                ? EntryFields.problem("field '\(field.rawValue)': \(variant)\(error.message)")
+                : EntryFields.problem(field.rawValue, because: variant + error.message, value)
+        }
     }
 
     /// Each step costs time for each image, and a line has room for thousands.
