@@ -240,8 +240,7 @@ package final class Connection {
 
     private var isInTransaction: Bool { sqlite3_get_autocommit(handle) == 0 }
 
-    /// Checkpoints the write-ahead log. Returns the number of frames in the log, and of frames that
-    /// are in the database now.
+    /// Returns the number of frames in the log, and of frames that are in the database now.
     ///
     /// - Throws: `SQLITE_BUSY` while another connection runs a checkpoint, or, with
     ///   ``CheckpointMode/truncate``, while it reads the log.

@@ -66,7 +66,6 @@ package final class RemoteDatabase: @unchecked Sendable {
 
     var name: String { String(cString: systemName) }
 
-    /// Copies bytes of the file; false after an error.
     fileprivate func copy(_ range: Range<Int>, to target: UnsafeMutableRawBufferPointer) -> Bool {
         var done = range.lowerBound
         while done < range.upperBound {

@@ -1,11 +1,10 @@
 internal import Glibc
 
-/// A connection shared by several threads, used by one at a time.
-///
-/// `@unchecked Sendable`: `init` takes the only reference (`sending`). ``access(_:)`` lends it with
-/// the mutex held, so one thread at a time uses it, and sees the changes of the last one. No `body`
-/// keeps it; a use after another thread's access would trap in `checkOwner`. The deinitialiser runs
-/// when no thread has a reference.
+/// A connection shared by several threads, used by one at a time. `@unchecked Sendable`: `init`
+/// takes the only reference (`sending`). ``access(_:)`` lends it with the mutex held, so one thread
+/// at a time uses it, and sees the changes of the last one. No `body` keeps it; a use after another
+/// thread's access would trap in `checkOwner`. The deinitialiser runs when no thread has a
+/// reference.
 package final class SerializedConnection: @unchecked Sendable {
     private let connection: Connection
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)

@@ -17,11 +17,8 @@ extension CacheCatalog {
         package let heightInPixels: Int
         package let sizeInBytes: Int
         package let validatedAt: Timestamp
-        /// Like ``Item/expiresAt``.
         package let expiresAt: Timestamp
-        /// Like ``Item/name``.
         package let name: String?
-        /// Like ``Item/isSuperseded``.
         package let isSuperseded: Bool
     }
 
@@ -52,9 +49,8 @@ extension CacheCatalog {
         return Dictionary(rows) { first, _ in first }
     }
 
-    /// Calls `body` for every selected variant, with attributes and failures, in the order of the
-    /// selection; it ends the listing by throwing. The rows are streamed, so memory use is
-    /// constant.
+    /// Calls `body` for every selected variant, with attributes and failures, in the selection's
+    /// order; it ends the listing by throwing. The rows are streamed: memory use is constant.
     package func forEachItem(of selection: ListSelection, _ body: (Item) throws -> Void) throws {
         try database.stream("listing") { database in
             let hasFailures = try FailureLog.isAny(in: database)

@@ -51,10 +51,9 @@ extension CacheCatalog {
         package let storedByWeek: [Int]
     }
 
-    /// Returns the totals of one moment. Most are maintained with each change; only values that
-    /// depend on the time are computed row by row. A resource validated before `now` that expires
-    /// after it is fresh. `isFresh` decides for every other one, given its validation and expiry
-    /// times.
+    /// Returns the totals of one moment. Only values that depend on the time are computed row by
+    /// row. A resource validated before `now` that expires after it is fresh; `isFresh` decides for
+    /// every other one, given its validation and expiry times.
     package func statistics(
         at now: Timestamp = .distantFuture, isFresh: (Timestamp, Timestamp) -> Bool,
         isBlacklisted: (FailureRecord) -> Bool

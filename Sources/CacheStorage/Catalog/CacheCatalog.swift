@@ -93,9 +93,8 @@ package struct CacheCatalog: Sendable {
         }
     }
 
-    /// The key of the resource that a URL requested or listed last, given without user
-    /// information, if the key differs from the URL. If there are several, the last validated one;
-    /// nil without one.
+    /// The key of the resource that a URL without user information requested or listed last, if the
+    /// key differs from the URL; of several the last validated one.
     package func key(ofURL url: String) throws(StorageError) -> String? {
         try database.read("looking up") { try CacheCatalog.key(ofURL: url, in: $0) }
     }

@@ -157,9 +157,7 @@ package final class ContentStore: Sendable {
     /// user has added or made read-only do not make a cache unusable.
     package var untidy: StorageError? { firstUntidy.withLock { $0 } }
 
-    /// Tolerates an error of a clean-up and keeps the first one for ``untidy``.
-    ///
-    /// - Throws: The error, if it indicates a failing disk.
+    /// Keeps the first error of a clean-up for ``untidy``; throws one of a failing disk.
     func bear(_ error: StorageError) throws(StorageError) {
         switch error.code {
         case .system(EACCES), .system(EPERM), .system(EISDIR), .system(EROFS), .system(EBUSY),

@@ -1,12 +1,11 @@
 import PrefetchModel
 internal import SQLite
 
-/// Finds rows with missing content files and removes them. The run fetches their images again.
-///
-/// The times of the 256 content folders change whenever a file is added or removed. The table
-/// `folder` holds the times of folders in which nothing was missing; while they are equal, no file
-/// was removed. They are recorded at the start of a run: at its end they would hide files that
-/// another program has removed since. So a run lists a folder once that the last one has changed.
+/// Finds rows with missing content files and removes them. The run fetches their images again. The
+/// times of the 256 content folders change whenever a file is added or removed. The table `folder`
+/// holds the times of folders in which nothing was missing; while they are equal, no file was
+/// removed. They are recorded at the start of a run: at its end they would hide files that another
+/// program has removed since. So a run lists a folder once that the last one has changed.
 struct MissingFiles {
     let database: CacheDatabase
     let content: ContentStore

@@ -192,7 +192,6 @@ extension CacheDirectory {
         close(number)
     }
 
-    /// Whether a command found damage and left a mark.
     package var isDatabaseSuspected: Bool { contains(CacheDirectory.suspicionName) }
 
     /// Whether the damage is certain and needs no check.

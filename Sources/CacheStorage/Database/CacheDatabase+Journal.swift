@@ -8,8 +8,7 @@ internal import SQLite
 extension CacheDatabase {
     /// Switches to a rollback journal, after moving the log into the database. Readers follow the
     /// file's header. Commits wait for the disk, and for the durable removal of the journal, which
-    /// would undo them if it reappeared after a power cut (`synchronous = EXTRA`). Returns whether
-    /// there was a log.
+    /// a power cut must not restore (`synchronous = EXTRA`). Returns whether there was a log.
     ///
     /// - Throws: also when another process holds the database open with its log beyond the
     ///   time-out.

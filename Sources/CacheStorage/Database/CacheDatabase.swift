@@ -22,10 +22,8 @@ package final class CacheDatabase: Sendable {
         case examination
     }
 
-    /// Opens the database.
-    ///
-    /// - Throws: when the file cannot be opened, is damaged, belongs to another program, or has
-    ///   another schema; nothing is changed then.
+    /// Throws when the file cannot be opened, is damaged, belongs to another program, or has
+    /// another schema; nothing is changed then.
     package init(directory: CacheDirectory, access: DatabaseUse) throws(StorageError) {
         self.directory = directory
         path = directory.path(of: CacheDirectory.databaseName)
@@ -130,8 +128,7 @@ package final class CacheDatabase: Sendable {
     /// Opens the database without writing to it. In WAL mode SQLite creates a log and an index even
     /// for readers, which fails in a read-only directory or on a full disk. Without a log or
     /// journal, or with an empty one, the database file is complete and is read alone, without
-    /// locks. That is safe if no process can write: a writer on another mount of the directory
-    /// would have a log.
+    /// locks. That is safe if no process can write: a writer on another mount would have a log.
     private static func openForReading(
         _ directory: CacheDirectory, _ path: String
     ) throws -> Connection {

@@ -2,11 +2,10 @@ package import PrefetchModel
 
 /// A piece of the table `freshness` in memory: about 44 bytes a row, some 50 ns a look-up. The
 /// first bits of the primary key divide the table into four pieces, which several threads can read
-/// at the same time.
-///
-/// Rows are in the order of the primary key. It is a part of a SHA-256 and so evenly distributed: a
-/// directory by its first bits leads to within a row or two of the right one. Times are whole
-/// seconds, rounded down and clamped to 1970–2106, so that no row counts as fresh for too long.
+/// at the same time. Rows are in the order of the primary key. It is a part of a SHA-256 and so
+/// evenly distributed: a directory by its first bits leads to within a row or two of the right one.
+/// Times are whole seconds, rounded down and clamped to 1970–2106, so that no row counts as fresh
+/// for too long.
 struct FreshnessTable: Sendable {
     /// The fields of a look-up are adjacent, so it costs one or two cache misses.
     private struct PackedRow {

@@ -69,9 +69,8 @@ struct CacheMerge {
         }
     }
 
-    /// Builds the new database, for a plan only the rows of the others' images. `lost` has the
-    /// unavailable files of a plan; nil for a merge. Returns false if a source could not be read:
-    /// the next call reads it again or salvages it.
+    /// Builds the new database; for a plan, whose unavailable files are `lost`, only the others'
+    /// images. Returns false if a source could not be read: call again to read or salvage it.
     private mutating func build(
         besides lost: Set<ContentDigest>? = nil
     ) throws(StorageError) -> Bool {

@@ -3,9 +3,7 @@ internal import SQLite
 
 struct ImageMergeCounts {
     var all = 0
-    /// Images that the destination lacks.
     var added = 0
-    /// Images of the destination that a source has validated later.
     var updated = 0
     /// Files of the destination's rows that were not kept.
     var dropped: Set<NamedFile> = []
@@ -18,7 +16,6 @@ struct ImageMergeCounts {
 /// bytes. Unites attributes; the row validated later decides between two values of a name.
 struct ImageMerge {
     private let sources: [MergeSource]
-    /// The wall clock.
     private let now: Timestamp
     /// For a plan, the unavailable files: all others count as present, no file is taken over, and
     /// the destination's own images are left out. Nil for a merge.
@@ -213,9 +210,8 @@ struct ImageMerge {
         return lostFiles.map { !$0.contains(image.digest) } ?? source.directory.hasWholeFile(image)
     }
 
-    /// The values by which rows of one key are compared: first the validation, at last everything,
-    /// so that the result does not depend on the order of the sources. A validation in the future
-    /// is that of a wrong clock, and counts less than any other.
+    /// The values by which rows of one key are compared: first the validation, unless a wrong
+    /// clock's in the future, at last everything, so that the order of the sources does not matter.
     private func rank(of row: borrowing Statement) throws -> [Statement.Value] {
         let layout = tables.resources.layout
         let isPast =
@@ -244,8 +240,6 @@ struct ImageMerge {
             NamedFile(
                 digest: row.image.digest, bytes: row.image.size.bytes, format: row.image.format))
     }
-
-    // MARK: Rows
 
     /// Calls `body` with the valid variants of a source's current resource.
     private func forEachVariant(

@@ -16,9 +16,8 @@ struct MergedVariant {
     var isSuperseded: Bool
 }
 
-/// The variants of one image from several caches, which were made from the same source. Keeps the
-/// later variant of each recipe. If two variants are current under one name, the later one stays
-/// current. So the result depends on the set of rows alone.
+/// The variants of one image from several caches, made from the same source. Keeps the later
+/// variant of each recipe; of two that are current under one name, the later one stays current.
 struct MergedVariants {
     /// By recipe.
     private(set) var rows: [String: MergedVariant] = [:]

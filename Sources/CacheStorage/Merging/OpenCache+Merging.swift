@@ -6,10 +6,9 @@ extension OpenCache {
     /// Sources that are merged together: each takes five descriptors and a page cache.
     package static let sourcesAtOnce = 64
 
-    /// Opens each source once, before anything is changed.
-    ///
-    /// - Throws: when one is not a cache, cannot be read, is held by a run after the time to wait,
-    ///   or is the destination. A damaged one is salvaged later.
+    /// Opens each source once, before anything is changed. Throws when one is not a cache, cannot
+    /// be read, is held by a run after the time to wait, or is the destination; not for a damaged
+    /// one.
     package static func checkSources(
         _ paths: [String], of destination: String, waiting: LockWaiting
     ) throws(StorageError) {

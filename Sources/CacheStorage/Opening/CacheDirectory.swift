@@ -27,7 +27,6 @@ package final class CacheDirectory: Sendable {
     package let path: String
     let handle: FileDescriptor
     package let fileSystem: FileSystem
-    /// Whether it belongs to the effective user.
     let isOwn: Bool
     /// The mode of new files; 0 if none was chosen.
     let modeBits = Atomic<UInt32>(0)
@@ -63,9 +62,8 @@ package final class CacheDirectory: Sendable {
 
     /// Opens or creates the folder. The file system is detected unless it is given.
     ///
-    /// - Throws: when the folder cannot be created or opened, is to be written but belongs to
-    ///   another user, is writable by everyone, or contains something other than a cache of this
-    ///   program.
+    /// - Throws: when it cannot be created or opened, is to be written but belongs to another user,
+    ///   is writable by everyone, or contains something other than a cache of this program.
     package init(path: String, access: Access, fileSystem: FileSystem? = nil) throws(StorageError) {
         self.path = path
         if access == .readWrite { try CacheDirectory.makeDirectories(path) }
@@ -91,9 +89,8 @@ package final class CacheDirectory: Sendable {
     }
 
     /// Turns an empty folder into a cache, or finds that another process has just done so. The tag
-    /// is created before any other name, except the lock: a process may have been stopped between
-    /// the two. So a folder with other names and without a tag is not a cache, even if other
-    /// processes change it at this moment.
+    /// precedes all names but the lock, where a process may have been stopped. So a folder with
+    /// other names and no tag is not a cache, even if other processes change it now.
     private func beginCache(_ access: Access) throws(StorageError) {
         let names = Set(try handle.names())
         if names.contains(CacheDirectory.tagName) { return }
@@ -252,9 +249,6 @@ package final class CacheDirectory: Sendable {
         }
     }
 
-    // MARK: Files
-
-    /// Creates an empty file; fails if it exists.
     func makeFile(_ name: String) throws(StorageError) {
         _ = try writeNewFile(name, in: handle) { _ in true }
     }
@@ -297,7 +291,6 @@ package final class CacheDirectory: Sendable {
 
     func remove(_ name: String) throws(StorageError) { try handle.remove(name) }
 
-    /// Removes a database with SQLite's files beside it.
     func removeDatabase(_ name: String) throws(StorageError) {
         for suffix in [""] + CacheDatabase.companions { try remove(name + suffix) }
     }

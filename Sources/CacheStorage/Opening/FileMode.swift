@@ -55,7 +55,6 @@ package struct FileMode: Hashable, Sendable, CustomStringConvertible {
         return isRight ? nil : text(bits & 0o777)
     }
 
-    /// Four octal digits or more.
     static func text(_ bits: mode_t) -> String {
         let digits = String(bits, radix: 8)
         return String(repeating: "0", count: max(0, 4 - digits.count)) + digits

@@ -45,11 +45,8 @@ package struct OpenCache: Sendable {
         package var untidy: StorageError?
     }
 
-    // MARK: Opening
-
-    /// Locks and opens a cache. Without `creates`, a missing one is an error. If another run holds
-    /// it, `whenHeld` is called once before waiting, with the holder if known; nil after the wait.
-    /// The file system is detected unless it is given.
+    /// Locks and opens a cache; without `creates`, a missing one is an error. If another run holds
+    /// it, calls `whenHeld` once, with the holder if known, and waits; nil if that was in vain.
     package static func open(
         path: String, creates: Bool = true, waiting: LockWaiting, fileSystem: FileSystem? = nil,
         whenHeld: (LockHolder?) -> Void = { _ in }
@@ -226,10 +223,8 @@ package struct OpenCache: Sendable {
         try database.usage()
     }
 
-    /// Checks that this process alone writes the cache: the names of the folder, the lock and the
-    /// database must lead to the open files.
-    ///
-    /// - Throws: when one of them was removed, moved or replaced.
+    /// Checks that this process alone writes the cache: throws when the name of the folder, the
+    /// lock or the database does not lead to the open file any more.
     package func checkHold() throws(StorageError) {
         func lost(_ path: String) -> StorageError {
             .refused(

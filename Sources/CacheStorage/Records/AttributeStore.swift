@@ -5,9 +5,7 @@ internal import SQLite
 package struct AttributeStore: Sendable {
     let database: CacheDatabase
 
-    /// Sets an attribute of a key's resource. Returns false if the cache has no such key.
-    ///
-    /// - Precondition: it is not one of the program's own.
+    /// Sets an attribute, not one of the program's own; false if the cache has no such key.
     package func set(_ attribute: EntryAttribute, key: String) throws(StorageError) -> Bool {
         try database.write("setting an attribute") { database in
             guard let resource = try AttributeStore.resource(key: key, in: database) else {

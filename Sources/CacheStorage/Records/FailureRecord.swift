@@ -140,10 +140,9 @@ package struct FailureRecord: Sendable {
         try statement.execute(values + [.integer(run), .init(conditions)])
     }
 
-    /// Records a failure that does not count: a refusal (401, 403, 407), or a variant that cannot
-    /// be made. A refusal leaves the row of a permanent failure unchanged, with its blacklisting,
-    /// adds to the row of an earlier refusal, and replaces any other row. A variant's failure
-    /// leaves an equal row unchanged and replaces any other.
+    /// Records a failure that does not count. A refusal (401, 403, 407) leaves the row of a
+    /// permanent failure unchanged, adds to that of an earlier refusal, and replaces any other. The
+    /// failure of a variant leaves an equal row unchanged and replaces any other.
     func noteHarmless(in database: Connection) throws {
         let statement = try database.prepare(
             """

@@ -1,11 +1,10 @@
 internal import CZlib
 
-/// The stored form of a set of resources, in the table `listing`.
-///
-/// The number of pages in 4 bytes, then all pages with any identifier as one zlib stream (RFC
-/// 1950). Each page is its number in 4 bytes and its 2¹⁵ bits in 4096, all little-endian, the
-/// lowest identifier in the lowest bit. A million identifiers without gaps take some hundred bytes;
-/// any other million take at most 125 KB for each million rows.
+/// The stored form of a set of resources, in the table `listing`. The number of pages in 4 bytes,
+/// then all pages with any identifier as one zlib stream (RFC 1950). Each page is its number in 4
+/// bytes and its 2¹⁵ bits in 4096, all little-endian, the lowest identifier in the lowest bit. A
+/// million identifiers without gaps take some hundred bytes; any other million take at most 125 KB
+/// for each million rows.
 extension ResourceSet {
     private static let pageBytes = 4 + 8 * pageWords
     private static let headerBytes = 4

@@ -30,10 +30,9 @@ package struct RunLog: Sendable {
         ) { try $0.integer(0) != 0 } ?? true
     }
 
-    /// Removes the remains of an interrupted run. Only for the holder of the lock, while nothing is
-    /// being stored. With `scansContent` it looks for content files without a row, which reads
-    /// every folder and is needed only after an interrupted run. Partial downloads with both file
-    /// and row are kept. Returns the number of files removed.
+    /// Removes the remains of an interrupted run; for the holder of the lock, while nothing is
+    /// being stored. `scansContent` looks for content files without a row, in every folder. Partial
+    /// downloads with both file and row are kept. Returns the number of files removed.
     @discardableResult
     package func removeOrphans(scansContent: Bool) throws(StorageError) -> Int {
         try content.removeTemporaries(keeping: partials.reconcile())
@@ -62,11 +61,10 @@ package struct RunLog: Sendable {
 
     /// Removes rows with missing or torn files after an unclean end, but not their resources. Only
     /// for the holder of the lock, before anything is read or stored. Returns the number of images
-    /// without rows now.
-    ///
-    /// Compares bytes with names for rows since the earliest run of another boot, or of an unknown
-    /// one, that did not synchronise its files. Compares sizes for rows since the start of a last
-    /// run without an end: the system may wrongly report that files are on the disk.
+    /// without rows now. Compares bytes with names for rows since the earliest run of another boot,
+    /// or of an unknown one, that did not synchronise its files. Compares sizes for rows since the
+    /// start of a last run without an end: the system may wrongly report that files are on the
+    /// disk.
     func removeTornRows(bootID: String?, at now: Timestamp) throws(StorageError) -> Int {
         let doubt = try database.read("reading the run log") { database in
             let unsynced = try RunLog.firstUnsynchronized(bootID: bootID, in: database)

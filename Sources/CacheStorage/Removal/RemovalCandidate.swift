@@ -5,10 +5,9 @@ package struct RemovalCandidate: Sendable {
     /// Images read and removed together: one or two seconds of work.
     package static let batchSize = 65_536
 
-    /// The batch size where only identifiers are in memory. Index pages are written once a batch,
-    /// while the files of the previous batch are removed. Removing 500,000 of a million images took
-    /// 9.8 s of CPU and 134 MB. Twice this size took 10.0 s and 162 MB; batches of 65,536
-    /// candidates took 12.9 s and 167 MB (docs/benchmarks.md).
+    /// The batch size where only identifiers are in memory. Index pages are written once a batch.
+    /// Removing 500,000 of a million images took 9.8 s of CPU and 134 MB, twice this size 10.0 s
+    /// and 162 MB, and 65,536 candidates 12.9 s and 167 MB (docs/benchmarks.md).
     static let largestBatch = 131_072
 
     static func batchSize(of selector: VariantSelector?) -> Int {
@@ -19,7 +18,6 @@ package struct RemovalCandidate: Sendable {
     package let key: String
     /// Scheme, host and port.
     package let host: String
-    /// Whether its last refresh failed.
     package let hasFailed: Bool
 
     private static let columns = """

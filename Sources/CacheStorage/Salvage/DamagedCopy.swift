@@ -152,8 +152,6 @@ final class DamagedCopy {
         }
     }
 
-    // MARK: Files
-
     private static func open(
         _ name: String, _ flags: Int32, in directory: CacheDirectory
     ) throws(StorageError) -> FileDescriptor {

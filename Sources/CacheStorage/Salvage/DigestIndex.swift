@@ -70,10 +70,9 @@ final class DigestIndex {
         return isOfOthers ? .no : .unknown
     }
 
-    /// Removes each variant unless the index has exactly one digest for it, equal to the row's:
-    /// with several, one belongs to another database. Entries that cannot be reached from the root
-    /// prove nothing here, since they may belong to that database, too. Returns whether the whole
-    /// index could be read; otherwise this proves nothing.
+    /// Removes each variant unless the index has exactly one digest for it, equal to the row's: of
+    /// several, one belongs to another database, as entries that the root does not lead to may.
+    /// Returns whether the whole index could be read; otherwise this proves nothing.
     func removeUnprovedVariants(_ source: Connection) throws -> Bool {
         hasEveryPage = false
         try target.execute("DELETE FROM named")

@@ -2,10 +2,9 @@ import Hashing
 import PrefetchModel
 internal import SQLite
 
-/// Redundant data that confirms or contradicts the rows of a damaged database. Indexes repeat the
-/// links from key to resource and from digest to variant; `freshness` repeats that from key and
-/// recipe to resource. They expose rows on pages that were changed or belong to another database.
-/// One image under another's key is worse than a missing image.
+/// Redundant data that confirms or contradicts the rows of a damaged database: indexes repeat the
+/// links from key to resource and from digest to variant, `freshness` those from key and recipe to
+/// resource. One image under another's key is worse than a missing image.
 final class RowWitnesses {
     enum Word {
         /// Equal to the row.

@@ -204,8 +204,6 @@ struct Salvage {
         return (false, last)
     }
 
-    // MARK: Rows
-
     private mutating func take(_ row: borrowing Statement, _ insertion: RowInsertion) throws {
         let (name, columns) = (insertion.table.name, insertion.layout)
         let isBelieved =

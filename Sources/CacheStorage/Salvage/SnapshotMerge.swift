@@ -8,7 +8,6 @@ struct SnapshotMerge {
     let directory: CacheDirectory
     let target: Connection
     let insertions: [RowInsertion]
-    /// Tables with missing rows, certain or possible.
     let incomplete: Set<String>
 
     /// The changed identifiers of the snapshot's resources; nil for resources left out.

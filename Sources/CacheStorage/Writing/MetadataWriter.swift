@@ -54,7 +54,6 @@ package final class MetadataWriter: Sendable {
         var memory = 0
         /// Whether to commit without waiting for more rows.
         var isHurried = false
-        /// Whether an entry waits for room.
         var wantsRoom = false
         var isFinished = false
         /// Resources that got a body; set when the writer ends.
@@ -207,8 +206,6 @@ package final class MetadataWriter: Sendable {
         }
         for orphan in unnamed { try cache.content.remove(orphan.digest, format: orphan.format) }
     }
-
-    // MARK: Groups
 
     private func isWhole(_ state: borrowing WriterQueue) -> Bool {
         state.items.count >= configuration.groupRows

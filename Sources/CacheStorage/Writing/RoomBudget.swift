@@ -129,8 +129,7 @@ package final class RoomBudget: Sendable {
     }
 
     /// The limit to evict by to serve the first waiting request; images are removed down to
-    /// ``PruneRule/defaultLowWater`` of it. Nil if none waits, or reserved room must be returned
-    /// first.
+    /// ``PruneRule/defaultLowWater`` of it. Nil without one, or if reserved room must return first.
     var evictionLimit: ByteCount? {
         state.withLock { state in
             guard let first = state.waiting.keys.min(), let wanted = state.waiting[first],

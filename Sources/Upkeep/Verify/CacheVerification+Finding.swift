@@ -7,7 +7,6 @@ extension CacheVerification {
             case database
             /// A row's file is missing, or is not a file.
             case missing
-            /// A file is shorter than its row says.
             case truncated
             /// A file is longer than its row says, or its bytes do not match its name.
             case damaged
@@ -24,7 +23,6 @@ extension CacheVerification {
             case freshness
             /// The stored totals differ from the sums of the rows.
             case totals
-            /// A partial body is missing or damaged.
             case partial
             /// The log of crashes has malformed lines.
             case crashes
