@@ -7,7 +7,7 @@ package protocol JSONRecord {
 
     static var emptyDraft: Draft { get }
 
-    /// A value with all optional parts, through which a reader meets every member.
+    /// A value through which a reader meets every member that it reads.
     static var sample: Self { get }
 
     /// Names all members, in order, each with its value and the place that a reader puts it.

@@ -18,22 +18,10 @@ extension EntryResult: JSONRecord {
     package static var emptyDraft: ResultDraft { ResultDraft() }
 
     package static let sample: EntryResult = {
-        var sample = EntryResult(
-            manifest: "", line: 1, columns: [], url: "", key: "", outcome: .fresh,
-            stored: .sample)
-        let setup = ResponseConnection.Setup(
-            nameLookup: .zero, connecting: .zero, handshake: .zero)
-        sample.exchange = Exchange(
-            finalURL: nil, contentType: nil, redirects: 0,
-            connection: ResponseConnection(
-                version: .http2, isReused: false, timeToFirstByte: .zero, address: "-",
-                setup: setup),
-            cacheStatus: CacheStatus(age: 0, text: ""))
+        var sample = EntryResult(manifest: "", line: 1, url: "", key: "", outcome: .fresh)
         sample.placeholder = Placeholder(thumbHash: [], colour: nil)
-        sample.warning = ""
         sample.endedAfter = .zero
         sample.replaced = .sample
-        sample.variants = [.sample]
         return sample
     }()
 

@@ -25,8 +25,7 @@ extension RunSummary: JSONRecord {
     package func visitMembers(_ members: inout some JSONVisitor, into draft: inout SummaryDraft) {
         members.add("type", "summary")
         members.add("schema_version", 3)
-        counters.visitOutcomes(&members, into: &draft.summary.counters)
-        counters.visitTotals(&members, into: &draft.summary.counters)
+        counters.visitMembers(&members, into: &draft.summary.counters)
         members.time("started_at", startedAt) { draft.summary.startedAt = $0 }
         members.add("elapsed_ms", elapsed) { draft.summary.elapsed = $0 }
         members.add("entries_per_second", perSecond(counters.entriesFinished))
@@ -83,7 +82,7 @@ extension RunCounters {
         [.downloaded, .revalidated, .fresh, .derived, .requested].reduce(0) { $0 + self[$1] }
     }
 
-    fileprivate func visitOutcomes(
+    fileprivate func visitMembers(
         _ members: inout some JSONVisitor, into draft: inout RunCounters
     ) {
         members.add("entries", entriesRead) { draft.entriesRead = $0 }
@@ -95,6 +94,14 @@ extension RunCounters {
         members.counts("reasons", counts { !$0.isExclusion }) { draft.read(reasons: $0) }
         members.counts("exclusions", counts(where: \.isExclusion)) { draft.read(reasons: $0) }
         members.add("known_failures", knownFailures) { draft.knownFailures = $0 }
+        members.add("requests", requests) { draft.requests = $0 }
+        if self[.requested] > 0 {
+            members.add("edge_hits", edgeHits) { draft.edgeHits = $0 }
+        }
+        members.add("bytes_received", bytesReceived) { draft.bytesReceived = $0 }
+        members.add("bytes_stored", bytesStored) { draft.bytesStored = $0 }
+        members.add("variants_made", variantsMade) { draft.variantsMade = $0 }
+        members.add("not_decoded", notDecoded) { draft.notDecoded = $0 }
     }
 
     private func counts(where isWanted: (FailureReason) -> Bool) -> [(name: String, count: Int)] {
@@ -105,19 +112,6 @@ extension RunCounters {
         for (name, count) in reasons where count > 0 {
             if let reason = FailureReason(rawValue: name) { self[reason] = count }
         }
-    }
-
-    fileprivate func visitTotals(
-        _ members: inout some JSONVisitor, into draft: inout RunCounters
-    ) {
-        members.add("requests", requests) { draft.requests = $0 }
-        if self[.requested] > 0 {
-            members.add("edge_hits", edgeHits) { draft.edgeHits = $0 }
-        }
-        members.add("bytes_received", bytesReceived) { draft.bytesReceived = $0 }
-        members.add("bytes_stored", bytesStored) { draft.bytesStored = $0 }
-        members.add("variants_made", variantsMade) { draft.variantsMade = $0 }
-        members.add("not_decoded", notDecoded) { draft.notDecoded = $0 }
     }
 }
 

@@ -64,15 +64,12 @@ final class OriginConnections {
 
     /// Counts a transfer that starts now; or keeps it, and returns false.
     func admit(_ attempt: TransferAttempt) -> Bool {
-        guard let origin = attempt.origin else { return true }
-        guard origins[origin, default: ConnectedOrigin()].waiting.isEmpty,
-            origins[origin, default: ConnectedOrigin()].admits
-        else {
-            origins[origin, default: ConnectedOrigin()].waiting.append(attempt)
-            return false
-        }
-        origins[origin, default: ConnectedOrigin()].running += 1
-        return true
+        guard let name = attempt.origin else { return true }
+        var origin = origins.removeValue(forKey: name) ?? ConnectedOrigin()
+        let isAdmitted = origin.waiting.isEmpty && origin.admits
+        if isAdmitted { origin.running += 1 } else { origin.waiting.append(attempt) }
+        origins[name] = origin
+        return isAdmitted
     }
 
     /// Removes, counts and returns the waiting transfers that may start now.
