@@ -4,10 +4,8 @@ import Hashing
 import PrefetchModel
 
 enum CookieJarFile {
-    /// Checks that the jar can be read and written, before the run instead of at its end, and that
-    /// it is one: libcurl would empty any other file.
-    ///
-    /// - Returns: the lines of its cookies.
+    /// Returns the lines of the jar's cookies. Checks before the run, not at its end, that the jar
+    /// can be read and written, and that it is one: libcurl would empty any other file.
     private static func checkedCookies(of path: String) throws -> [Substring] {
         do {
             try FilePlace(path).checkReplacing()

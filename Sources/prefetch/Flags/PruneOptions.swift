@@ -117,10 +117,7 @@ extension PruneRule {
 
 extension PruneRules {
     /// Reads the value of `run --prune`: rules of `prune` by the names of their flags, separated by
-    /// commas.
-    ///
-    /// - Throws: `ValidationError` for an unknown or repeated rule, a wrong value, and when no rule
-    ///   removes anything.
+    /// commas. At least one must remove something.
     init(specification text: String) throws {
         var settings: [PruneRule.Setting] = []
         for item in text.replacing(" ", with: "").split(

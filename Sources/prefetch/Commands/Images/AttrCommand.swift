@@ -201,10 +201,7 @@ extension AttrCommand {
 }
 
 extension AttrCommand {
-    /// Makes an attribute.
-    ///
-    /// - Throws: `UserError` with status 64 for an invalid attribute, and for arguments that
-    ///   aren't UTF-8, which Swift has altered.
+    /// Makes an attribute. Swift alters arguments that aren't UTF-8, so they are refused.
     static func attribute(_ name: String, _ value: [UInt8]) throws -> EntryAttribute {
         guard hasTextOnly else {
             throw UserError(

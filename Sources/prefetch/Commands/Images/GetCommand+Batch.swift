@@ -9,8 +9,7 @@ import Upkeep
 extension GetCommand {
     /// Prints a line for every entry of the list on standard input, in order, as its lines arrive.
     ///
-    /// - Throws: `UserError` with status 1 if an image was missing, 2 if the list can't be
-    ///   read.
+    /// - Throws: `UserError` with status 1 if an image was missing, 2 for an unreadable list.
     func answerBatch() throws {
         let shards = try shards.open()
         var sources = [try BatchSource(shards?.catalog(0) ?? cache.catalog(), self)]

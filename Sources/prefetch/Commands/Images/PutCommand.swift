@@ -119,8 +119,7 @@ struct PutCommand: ParsableCommand {
 
     /// The variants of the stored image that no flag names. A run makes them of a new image, too.
     ///
-    /// - Throws: `UserError` if the cache cannot be read, or an image would have too many
-    ///   variants.
+    /// - Throws: `UserError` for an unreadable cache, or too many variants of an image.
     private func storedVariants(
         of target: RequestURL, beside variants: [RequestedVariant]
     ) throws -> [RequestedVariant] {

@@ -78,10 +78,7 @@ struct FileImport {
         line = ProgressText(isWanted: !command.quiet)
     }
 
-    /// Imports the files of all entries.
-    ///
-    /// - Throws: `UserError` for a list or source that cannot be read, and `StorageError`;
-    ///   earlier images stay imported.
+    /// Imports the files of all entries. After an error, earlier images stay imported.
     mutating func run(over lists: ManifestSequence) throws {
         defer { line.clear() }
         var lists = lists

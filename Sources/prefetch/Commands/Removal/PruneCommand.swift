@@ -115,10 +115,8 @@ struct PruneCommand: InvokedCommand, SearchingCommand {
         }
     }
 
-    /// The keys in the manifests of `--unlisted`; nil without any.
-    ///
-    /// - Throws: `UserError` if a list cannot be read or is not whole, or if all lists are
-    ///   empty: listed images must be kept.
+    /// The keys in the manifests of `--unlisted`; nil without any. A list that is not whole, and
+    /// lists without an entry, are errors: listed images must be kept.
     private func wantedKeys(_ configured: ConfiguredLists) throws -> Set<KeyFingerprint>? {
         guard !rules.unlisted.isEmpty else { return nil }
         if let url = rules.unlisted.first(where: ManifestSequence.isURL) {

@@ -84,10 +84,7 @@ struct ShardChoice {
 }
 
 extension Flags<ShardFlags> {
-    /// Finds the shard; nil for the whole lists.
-    ///
-    /// - Throws: `UserError` if the plan cannot be read, libpsl is missing, or the shard is
-    ///   none of the plan's.
+    /// Finds the shard, one of the plan's if there is a plan; nil for the whole lists.
     func choice() throws -> ShardChoice? {
         guard let shard = self.shard else { return nil }
         try RegistrableDomain.load(for: "--shard")

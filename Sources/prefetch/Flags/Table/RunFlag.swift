@@ -174,9 +174,7 @@ protocol AnyRunFlag: Sendable {
     func check(_ value: any Sendable) throws
     func apply(_ value: any Sendable, to settings: inout RunSettings) throws
     /// Applies a setting of a host's table to the fields of entries, or returns its effect on the
-    /// run. The errors of an effect are mostly about files.
-    ///
-    /// - Throws: for a wrong value.
+    /// run. It throws for a wrong value, and the effect mostly for files.
     func apply(
         _ setting: ConfigurationSetting.Value, to fields: inout HostFields
     ) throws -> (@Sendable (inout RunSettings) throws -> Void)?

@@ -160,9 +160,7 @@ struct ManifestSequence: EntryReading {
     }
 
     /// Counts the entries and sitemaps of a list, up to `most`. A sitemap, or a compressed list, is
-    /// read to its end, since it may have been cut at its origin.
-    ///
-    /// - Throws: a failure for a file without a valid entry.
+    /// read to its end, since it may have been cut at its origin. Without a valid entry it fails.
     private static func entries(
         of file: ListFile, name: String, _ options: ManifestOptions, most: Int
     ) throws(Failure) -> Int {
