@@ -2,7 +2,6 @@
 #define _GNU_SOURCE
 #endif
 #include "cavif_library.h"
-#include "cavif_view.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,17 +55,6 @@ static cavif_status status_of(avifResult result, const avifDecoder *decoder, cha
     return is_cut ? CAVIF_TRUNCATED : CAVIF_CORRUPT;
 }
 
-typedef struct {
-    avifDecoder *_Nullable decoder;
-    /// The memory of the library's view, if it is not the file.
-    uint8_t *_Nullable view;
-} opened;
-
-static void close_source(opened *source) {
-    if (source->decoder != NULL) cavif_functions.DecoderDestroy(source->decoder);
-    free(source->view);
-}
-
 static void configure(avifDecoder *decoder) {
     decoder->codecChoice = AVIF_CODEC_CHOICE_DAV1D;
     decoder->maxThreads = 1;
@@ -78,29 +66,26 @@ static void configure(avifDecoder *decoder) {
 }
 
 static cavif_status parse(
-    opened *source, const uint8_t *bytes, size_t length, char *message) {
-    int needs_copy;
-    source->view = cavif_view(bytes, length, &needs_copy);
-    if (needs_copy && source->view == NULL) return CAVIF_OUT_OF_MEMORY;
-    avifResult status = cavif_functions.DecoderSetIOMemory(
-        source->decoder, source->view == NULL ? bytes : source->view, length);
-    if (status == AVIF_RESULT_OK) status = cavif_functions.DecoderParse(source->decoder);
-    return status_of(status, source->decoder, message);
+    avifDecoder *decoder, const uint8_t *bytes, size_t length, char *message) {
+    avifResult status = cavif_functions.DecoderSetIOMemory(decoder, bytes, length);
+    if (status == AVIF_RESULT_OK) status = cavif_functions.DecoderParse(decoder);
+    return status_of(status, decoder, message);
 }
 
+/// - `opened`: for the caller to destroy, also after a failure; NULL without library or memory.
 static cavif_status open_source(
     const uint8_t *bytes, size_t length, uint64_t maximum_pixels, uint32_t maximum_frames,
-    opened *source, char *message) {
-    memset(source, 0, sizeof *source);
+    avifDecoder **opened, char *message) {
+    *opened = NULL;
     cavif_status missing = cavif_require(message);
     if (missing != CAVIF_OK) return missing;
-    avifDecoder *decoder = source->decoder = cavif_functions.DecoderCreate();
+    avifDecoder *decoder = *opened = cavif_functions.DecoderCreate();
     if (decoder == NULL) return CAVIF_OUT_OF_MEMORY;
     configure(decoder);
     decoder->ignoreExif = AVIF_TRUE;
     decoder->ignoreXMP = AVIF_TRUE;
     decoder->imageCountLimit = maximum_frames;
-    cavif_status status = parse(source, bytes, length, message);
+    cavif_status status = parse(decoder, bytes, length, message);
     // From here on it applies to decoded pictures only.
     if (maximum_pixels < AVIF_DEFAULT_IMAGE_SIZE_LIMIT) {
         decoder->imageSizeLimit = (uint32_t)maximum_pixels;
@@ -166,16 +151,14 @@ cavif_status cavif_read_header(
     const uint8_t *bytes, size_t length, uint32_t maximum_frames, cavif_header *header,
     char message[CAVIF_MESSAGE_BYTES]) {
     memset(header, 0, sizeof *header);
-    opened source;
+    avifDecoder *decoder;
     cavif_status status =
-        open_source(bytes, length, UINT64_MAX, maximum_frames, &source, message);
+        open_source(bytes, length, UINT64_MAX, maximum_frames, &decoder, message);
     if (status == CAVIF_OK) {
-        note_header(source.decoder, header);
-        header->is_copied = source.view != NULL;
-        header->is_cut = is_cut(source.decoder, 0, length)
-            || is_cut(source.decoder, header->frames - 1, length);
+        note_header(decoder, header);
+        header->is_cut = is_cut(decoder, 0, length) || is_cut(decoder, header->frames - 1, length);
     }
-    close_source(&source);
+    if (decoder != NULL) cavif_functions.DecoderDestroy(decoder);
     if (status == CAVIF_OK && (header->width == 0 || header->height == 0)) return CAVIF_CORRUPT;
     return status;
 }
@@ -237,7 +220,7 @@ static cavif_status keep_frame(
 }
 
 struct cavif_reader {
-    opened source;
+    avifDecoder *_Nullable decoder;
     cavif_limits limits;
     cavif_header header;
 };
@@ -251,10 +234,10 @@ cavif_status cavif_open(
     made->limits = *limits;
     made->header = *header;
     cavif_status status = open_source(
-        bytes, length, limits->maximum_pixels, limits->maximum_frames, &made->source, message);
+        bytes, length, limits->maximum_pixels, limits->maximum_frames, &made->decoder, message);
     if (status == CAVIF_OK) {
         cavif_header found;
-        note_header(made->source.decoder, &found);
+        note_header(made->decoder, &found);
         if (found.coded_width != header->coded_width
             || found.coded_height != header->coded_height) {
             status = CAVIF_CORRUPT;
@@ -272,7 +255,7 @@ cavif_status cavif_next(
     cavif_reader *reader, bool wants_rows, cavif_frame *frame,
     char message[CAVIF_MESSAGE_BYTES]) {
     *frame = (cavif_frame){0};
-    avifDecoder *decoder = reader->source.decoder;
+    avifDecoder *decoder = reader->decoder;
     const cavif_header *header = &reader->header;
     cinterruption *interruption = reader->limits.interruption;
     if (interruption != NULL && cinterruption_look(interruption)) return CAVIF_INTERRUPTED;
@@ -293,7 +276,7 @@ cavif_status cavif_next(
 
 void cavif_close(cavif_reader *reader) {
     if (reader == NULL) return;
-    close_source(&reader->source);
+    if (reader->decoder != NULL) cavif_functions.DecoderDestroy(reader->decoder);
     free(reader);
 }
 
@@ -321,14 +304,13 @@ uint8_t *cavif_copy_metadata(
     uint8_t *copy = NULL;
     *count = 0;
     if (cavif_load() != NULL) return NULL;
-    opened source = {cavif_functions.DecoderCreate(), NULL};
-    avifDecoder *decoder = source.decoder;
+    avifDecoder *decoder = cavif_functions.DecoderCreate();
     if (decoder == NULL) return NULL;
     configure(decoder);
     decoder->ignoreExif = kind != CAVIF_EXIF;
     decoder->ignoreXMP = kind != CAVIF_XMP;
     char message[CAVIF_MESSAGE_BYTES];
-    if (parse(&source, bytes, length, message) == CAVIF_OK) {
+    if (parse(decoder, bytes, length, message) == CAVIF_OK) {
         const avifRWData *data = kind == CAVIF_ICC ? &decoder->image->icc
             : kind == CAVIF_EXIF ? &decoder->image->exif : &decoder->image->xmp;
         if (data->size > 0) copy = malloc(data->size);
@@ -337,7 +319,7 @@ uint8_t *cavif_copy_metadata(
             *count = data->size;
         }
     }
-    close_source(&source);
+    cavif_functions.DecoderDestroy(decoder);
     return copy;
 }
 

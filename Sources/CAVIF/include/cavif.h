@@ -55,8 +55,6 @@ typedef struct {
     uint32_t frames;
     /// Whether data of the first or the last frame extends beyond the end of the file.
     bool is_cut;
-    /// Whether decoding takes a copy of the file.
-    bool is_copied;
     /// `irot` and `imir` as an EXIF orientation, 1…8, which the library does not apply.
     int orientation;
     /// Colour primaries and transfer characteristics by ITU-T H.273; 2 if unspecified.

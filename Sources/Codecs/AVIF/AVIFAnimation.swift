@@ -18,12 +18,20 @@
             _ interruption: Interruption,
             _ body: (borrowing Raster, FrameControl) throws(CodecError) -> Void
         ) throws(CodecError) {
-            let start = try source.start
+            try AVIFView.read(source) { (start, count) throws(CodecError) in
+                try decodeFrames(start, count, interruption, body)
+            }
+        }
+
+        private func decodeFrames(
+            _ start: UnsafePointer<UInt8>, _ count: Int, _ interruption: Interruption,
+            _ body: (borrowing Raster, FrameControl) throws(CodecError) -> Void
+        ) throws(CodecError) {
             var (limits, header, reader) = (
                 libraryLimits(interruption), container, OpaquePointer?.none
             )
             try LibAVIF.check(of: source, interruption) { message in
-                cavif_open(start, source.count, &limits, &header, message, &reader)
+                cavif_open(start, count, &limits, &header, message, &reader)
             }
             guard let reader else { throw .outOfMemory("no memory for the decoder") }
             defer { cavif_close(reader) }
@@ -65,11 +73,12 @@
         private static func statedPlays(
             in source: UnsafeRawBufferPointer
         ) throws(CodecError) -> Int {
-            guard let movie = try box("moov", of: source) else { return 0 }
+            guard let movie = try Box.first("moov", of: source) else { return 0 }
             var tracks = BoxWalk(source, in: movie.payload)
             while let track = try tracks.box() {
-                guard track.isA("trak"), let media = try box("mdia", of: source, in: track),
-                    let handler = try box("hdlr", of: source, in: media),
+                guard track.isA("trak"),
+                    let media = try Box.first("mdia", of: source, in: track.payload),
+                    let handler = try Box.first("hdlr", of: source, in: media.payload),
                     handler.payload.count >= 12,
                     source.holds("pict", at: handler.payload.lowerBound + 8)
                 else { continue }
@@ -81,15 +90,15 @@
         private static func plays(
             of track: Box, in source: UnsafeRawBufferPointer
         ) throws(CodecError) -> Int {
-            guard let edits = try box("edts", of: source, in: track),
-                let list = try box("elst", of: source, in: edits)
+            guard let edits = try Box.first("edts", of: source, in: track.payload),
+                let list = try Box.first("elst", of: source, in: edits.payload)
             else { return 0 }
             var fields = FieldReader(source, list.payload)
             guard let head = fields.next(4), fields.next(4) == 1 else { return 0 }
             let isRepeated = head & 1 == 1
             guard isRepeated else { return 1 }
             guard let segment = fields.next(head >> 24 == 1 ? 8 : 4), segment > 0,
-                let header = try box("tkhd", of: source, in: track)
+                let header = try Box.first("tkhd", of: source, in: track.payload)
             else { return 0 }
             fields = FieldReader(source, header.payload)
             guard let head = fields.next(4) else { return 0 }
@@ -101,16 +110,6 @@
             else { return 0 }
             let (plays, rest) = duration.quotientAndRemainder(dividingBy: segment)
             return max(plays + (rest > 0 ? 1 : 0), 1)
-        }
-
-        private static func box(
-            _ type: StaticString, of source: UnsafeRawBufferPointer, in outer: Box? = nil
-        ) throws(CodecError) -> Box? {
-            var boxes = BoxWalk(source, in: outer?.payload)
-            while let box = try boxes.box() {
-                if box.isA(type) { return box }
-            }
-            return nil
         }
     }
 #endif

@@ -7,9 +7,7 @@
         /// AVIF by libavif, dav1d and aom. `same` keeps data that is lossless, deeper than 8 bits,
         /// or no finer than the quality.
         static let avif: ImageCodec? = ImageCodec(
-            decoder: LibAVIF.decoder, same: .avif,
-            recognition: { isoBaseMediaRecognition(of: $0, as: .avif) }, open: AVIFSource.init,
-            encoder: .avif,
+            decoder: { LibAVIF.decoder }, same: .avif, source: AVIFSource.self, encoder: .avif,
             // libavif 0.11 writes no number of plays, and holds all coded frames without telling
             // their size, which has no limit then.
             animationEncoder: .webP)
@@ -41,11 +39,12 @@
         static func container(
             of source: UnsafeRawBufferPointer
         ) throws(CodecError) -> cavif_header {
-            let start = try source.start
             var header = cavif_header()
-            try check(of: source) { message in
-                cavif_read_header(
-                    start, source.count, UInt32(CodecLimits.maximumPieces), &header, message)
+            try AVIFView.read(source) { (start, count) throws(CodecError) in
+                try check(of: source) { message in
+                    cavif_read_header(
+                        start, count, UInt32(CodecLimits.maximumPieces), &header, message)
+                }
             }
             return header
         }
@@ -72,14 +71,14 @@
                     "AVIF needs libavif, and libavif cannot be loaded: \(missing ?? text)")
             default:
                 // libavif reports a box that passes the end of the file as damage.
-                if let cut = source.flatMap(AVIFContainer.truncation) { throw cut }
+                if let cut = source.flatMap(HEIFContainer.truncation) { throw cut }
                 throw .broken(text.isEmpty ? "damaged data" : text)
             }
         }
     }
 
     /// An AVIF, its container read.
-    struct AVIFSource: ImageDecoding, DataKeeping, EXIFCarrying, WarningNoting {
+    struct AVIFSource: DataKeeping {
         let source: UnsafeRawBufferPointer
         let header: ImageHeader
         private let limits: CodecLimits
@@ -127,7 +126,7 @@
             header.isAnimated = container.frames > 1
             header.frames = max(Int(container.frames), 1)
             header.memory.libraryBytes =
-                libraryBytes(container) + (container.is_copied ? source.count : 0)
+                libraryBytes(container) + (AVIFView.isCopied(source) ? source.count : 0)
             // Quantiser 0 is lossless. The encoder makes 8 bits.
             if !header.isAnimated, container.depth == 8, let quantizer = items?.quantizer,
                 quantizer > 0
@@ -155,7 +154,7 @@
         /// An ICC profile overrides the container's code points.
         var colours: SourceColours {
             if let profile { return SourceColours(profile) }
-            return CodePointColours.colours(
+            return SourceColours(
                 primaries: Int(container.primaries), transfer: Int(container.transfer),
                 ofA: "an AVIF")
         }
@@ -186,13 +185,11 @@
         func raster(
             _ request: RasterRequest, _ interruption: Interruption
         ) throws(CodecError) -> Raster {
-            let begin = ThreadClock.now
             var rows: UnsafeMutablePointer<UInt8>?
             try decode(into: &rows, interruption)
             guard let rows else { throw .outOfMemory("no pixels") }
             var raster = raster(owning: rows, interruption)
             raster.orientation = header.orientation
-            raster.decodeDuration = ThreadClock.now - begin
             return try raster.formed(as: request.form, interruption)
         }
 
@@ -208,7 +205,7 @@
                 image.row_bytes *= 2
                 image.filter_distance *= 2
             }
-            return Raster(owning: image, decodeDuration: .zero)
+            return Raster(owning: image)
         }
 
         func libraryLimits(_ interruption: Interruption) -> cavif_limits {
@@ -225,9 +222,10 @@
             _ interruption: Interruption
         ) throws(CodecError) {
             var (libraryLimits, container) = (libraryLimits(interruption), container)
-            let start = try source.start
-            try LibAVIF.check(of: source, interruption) { message in
-                cavif_decode(start, source.count, &libraryLimits, &container, rows, message)
+            try AVIFView.read(source) { (start, size) throws(CodecError) in
+                try LibAVIF.check(of: source, interruption) { message in
+                    cavif_decode(start, size, &libraryLimits, &container, rows, message)
+                }
             }
         }
 
@@ -293,9 +291,10 @@
 
         private func metadata(_ kind: cavif_metadata) -> [UInt8]? {
             var count = 0
-            guard let start = source.baseAddress?.assumingMemoryBound(to: UInt8.self),
-                let copy = cavif_copy_metadata(start, source.count, kind, &count)
-            else { return nil }
+            let copy = try? AVIFView.read(source) { start, size in
+                cavif_copy_metadata(start, size, kind, &count)
+            }
+            guard let copy else { return nil }
             return ImageBytes(owning: copy, count: count).withUnsafeBytes { [UInt8]($0) }
         }
 

@@ -201,12 +201,16 @@
                 item.width = source.bigEndian32(at: start + 4)
                 item.height = source.bigEndian32(at: start + 8)
             case Box.code("auxC"):
-                item.isAlpha =
-                    source.holds("urn:mpeg:mpegB:cicp:systems:auxiliary:alpha\0", at: start + 4)
-                    || source.holds("urn:mpeg:hevc:2015:auxid:1\0", at: start + 4)
+                item.isAlpha = namesAlpha(UnsafeRawBufferPointer(rebasing: source[start...]))
             case Box.code("a1lx"), Box.code("a1op"), Box.code("lsel"): item.isLayered = true
             default: break
             }
+        }
+
+        /// Whether the payload of `auxC` or `auxi` is that of alpha, after version and flags.
+        static func namesAlpha(_ payload: UnsafeRawBufferPointer) -> Bool {
+            payload.holds("urn:mpeg:mpegB:cicp:systems:auxiliary:alpha\0", at: 4)
+                || payload.holds("urn:mpeg:hevc:2015:auxid:1\0", at: 4)
         }
 
         private mutating func readLocations(_ box: Box, idat: Box?) throws(CodecError) {

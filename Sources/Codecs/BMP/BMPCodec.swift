@@ -3,22 +3,14 @@ internal import PrefetchModel
 extension ImageCodec {
     /// BMP: decoded here and never encoded; `same` makes a PNG.
     static let bmp = ImageCodec(
-        decoder: "bmp/2",
+        decoder: { "bmp/2" },
         // Across formats the result is stored at any size.
         same: .encoded(as: .png, ignoring: [.quality, .maximumBytes, .keepsLarger, .animation]),
-        recognition: BMPFile.recognition, open: BMPSource.init)
-}
-
-extension BMPFile {
-    /// Two letters alone begin many a text, so the header's size must be a known one too.
-    fileprivate static func recognition(of bytes: UnsafeRawBufferPointer) -> Recognition {
-        Recognition(of: bytes, by: Array("BM".utf8) + unknown(16)).confirmed(
-            [12, 16, 40, 52, 56, 64, 108, 124].contains(bytes.littleEndian32(at: 14)))
-    }
+        source: BMPSource.self)
 }
 
 /// A BMP, its headers read.
-private struct BMPSource: ImageDecoding, WarningNoting {
+private struct BMPSource: ImageDecoding {
     let source: UnsafeRawBufferPointer
     let limits: CodecLimits
     let file: BMPFile
@@ -55,9 +47,7 @@ private struct BMPSource: ImageDecoding, WarningNoting {
     func raster(
         _ request: RasterRequest, _ interruption: Interruption
     ) throws(CodecError) -> Raster {
-        let begin = ThreadClock.now
-        var raster = try BMPDecoding(source, file, note).raster(interruption)
-        raster.decodeDuration = ThreadClock.now - begin
-        return try raster.formed(as: request.form, interruption)
+        try BMPDecoding(source, file, note).raster(interruption)
+            .formed(as: request.form, interruption)
     }
 }

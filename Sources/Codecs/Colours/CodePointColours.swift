@@ -1,88 +1,63 @@
-internal import CPixels
-
-/// The colour space that a container's code points (CICP, ITU-T H.273) describe.
-enum CodePointColours {
-    /// sRGB, or indistinguishable from it.
-    case sRGB
-    /// A space of standard dynamic range, convertible to sRGB.
-    case converted(RGBSpace)
-    /// Not convertible; the text gives the reason and follows the name of the format.
-    case unconverted(String)
-
-    /// The code for unspecified, read as sRGB's value.
-    private static let unspecified = 2
-
-    /// Classifies a pair of code points.
+extension SourceColours {
+    /// The colours that a container's code points (CICP, ITU-T H.273) describe; 2 is unspecified.
     ///
     /// Video transfer curves (1, 6, 11, 12, 14, 15) are treated as sRGB's, as browsers do for AVIF.
     /// They are meant for screens that show them darker than the light that they encode.
-    init(primaries: Int, transfer: Int) {
+    init(primaries: Int, transfer: Int, ofA format: String) {
         let name = "CICP \(primaries)/\(transfer)"
         let curve: RGBSpace.Curve
         switch transfer {
-        case 1, CodePointColours.unspecified, 6, 11...15: curve = .sRGB
+        case 1, 2, 6, 11...15: curve = .sRGB
         case 4: curve = .power(2.2)
         case 5: curve = .power(2.8)
         case 7: curve = .smpte240
         case 8: curve = .power(1)
         case 16, 18:
-            self = .unconverted(
-                "of a high dynamic range (\(transfer == 16 ? "PQ" : "HLG"), \(name)), which is kept by same and "
-                    + "original only")
+            self = .unconvertible(
+                "\(format) of a high dynamic range (\(transfer == 16 ? "PQ" : "HLG"), \(name)), "
+                    + "which is kept by same and original only")
             return
         default:
-            self = .unconverted("of colours that are not known (\(name))")
+            self = .unconvertible("\(format) of colours that are not known (\(name))")
             return
         }
-        guard let chromaticities = CodePointColours.chromaticities(primaries) else {
-            self = .unconverted("of colours that are not known (\(name))")
+        guard let chromaticities = SourceColours.chromaticities(primaries) else {
+            self = .unconvertible("\(format) of colours that are not known (\(name))")
             return
         }
-        let isUsual = [1, CodePointColours.unspecified].contains(primaries)
-        self =
-            isUsual && curve == .sRGB
-            ? .sRGB : .converted(RGBSpace(primaries: chromaticities, curve: curve))
-    }
-
-    /// The same as the colours of a source; nothing is declared where both are unspecified.
-    static func colours(primaries: Int, transfer: Int, ofA format: String) -> SourceColours {
-        switch CodePointColours(primaries: primaries, transfer: transfer) {
-        case .sRGB:
-            [primaries, transfer].allSatisfy { $0 == unspecified }
-                ? .undeclared : .sRGB(profile: nil)
-        case .converted(let space): .space(space)
-        case .unconverted(let text): .unconvertible("\(format) \(text)")
+        if [1, 2].contains(primaries), curve == .sRGB {
+            self = primaries == 2 && transfer == 2 ? .undeclared : .sRGB(profile: nil)
+        } else {
+            self = .space(RGBSpace(primaries: chromaticities, curve: curve))
         }
     }
 
     /// Returns the chromaticities of ITU-T H.273, table 2; nil for an unknown code.
     private static func chromaticities(_ code: Int) -> RGBSpace.Primaries? {
-        typealias Place = (Double, Double)
-        let daylight = (0.3127, 0.3290)
-        let illuminantC = (0.310, 0.316)
+        typealias Place = RGBSpace.Chromaticity
+        let daylight: Place = [0.3127, 0.3290]
+        let illuminantC: Place = [0.310, 0.316]
         func primaries(
             _ red: Place, _ green: Place, _ blue: Place, white: Place
-        ) -> RGBSpace.Primaries {
-            RGBSpace.Primaries(
-                red: .init(red), green: .init(green), blue: .init(blue), white: .init(white))
-        }
+        ) -> RGBSpace.Primaries { .init(red: red, green: green, blue: blue, white: white) }
         return switch code {
-        case 1, unspecified: .sRGB
+        case 1, 2: .sRGB
         // BT.470 System M.
-        case 4: primaries((0.67, 0.33), (0.21, 0.71), (0.14, 0.08), white: illuminantC)
+        case 4: primaries([0.67, 0.33], [0.21, 0.71], [0.14, 0.08], white: illuminantC)
         // BT.601, 625 lines.
-        case 5: primaries((0.64, 0.33), (0.29, 0.60), (0.15, 0.06), white: daylight)
+        case 5: primaries([0.64, 0.33], [0.29, 0.60], [0.15, 0.06], white: daylight)
         // BT.601, 525 lines; SMPTE ST 240.
-        case 6, 7: primaries((0.630, 0.340), (0.310, 0.595), (0.155, 0.070), white: daylight)
+        case 6, 7: primaries([0.630, 0.340], [0.310, 0.595], [0.155, 0.070], white: daylight)
         // Film with illuminant C.
-        case 8: primaries((0.681, 0.319), (0.243, 0.692), (0.145, 0.049), white: illuminantC)
+        case 8: primaries([0.681, 0.319], [0.243, 0.692], [0.145, 0.049], white: illuminantC)
         // BT.2020.
-        case 9: primaries((0.708, 0.292), (0.170, 0.797), (0.131, 0.046), white: daylight)
+        case 9: primaries([0.708, 0.292], [0.170, 0.797], [0.131, 0.046], white: daylight)
         // P3: DCI, then Display P3.
-        case 11: primaries((0.680, 0.320), (0.265, 0.690), (0.150, 0.060), white: (0.314, 0.351))
-        case 12: primaries((0.680, 0.320), (0.265, 0.690), (0.150, 0.060), white: daylight)
+        case 11:
+            primaries([0.680, 0.320], [0.265, 0.690], [0.150, 0.060], white: [0.314, 0.351])
+        case 12: primaries([0.680, 0.320], [0.265, 0.690], [0.150, 0.060], white: daylight)
         // EBU Tech. 3213-E.
-        case 22: primaries((0.630, 0.340), (0.295, 0.605), (0.155, 0.077), white: daylight)
+        case 22: primaries([0.630, 0.340], [0.295, 0.605], [0.155, 0.077], white: daylight)
         default: nil
         }
     }

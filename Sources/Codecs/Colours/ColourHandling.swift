@@ -166,8 +166,7 @@ extension ColourDescription {
             throw .outOfMemory("no memory for a palette")
         }
         let bytes = memory.assumingMemoryBound(to: UInt8.self)
-        let raster = Raster(
-            owning: cpng_image_of(bytes, UInt32(count), 1, 4, nil), decodeDuration: .zero)
+        let raster = Raster(owning: cpng_image_of(bytes, UInt32(count), 1, 4, nil))
         withUnsafeBytes(of: samples.palette) { palette in
             for (index, colour) in palette.bindMemory(to: UInt32.self).enumerated() {
                 memory.storeBytes(

@@ -37,7 +37,15 @@ final class ColourTransform: @unchecked Sendable {
 
 /// The transforms in use lately. Making one takes longer than a small picture.
 enum ColourTransforms {
-    private static let known = Mutex(RecentTransforms())
+    private struct KnownTransform {
+        let pixels: ccolour_pixels
+        /// Nil for a broken profile.
+        let transform: ColourTransform?
+    }
+
+    /// Most transforms take 20 kB, a transform of inks 0.6 MB. If the profile has tables, it may be
+    /// three times the size of the profile.
+    private static let known = Mutex(RecentProfiles<KnownTransform>())
 
     /// Whether Little CMS converts by the profile.
     ///
@@ -53,7 +61,8 @@ enum ColourTransforms {
     static func transform(
         from profile: [UInt8], _ pixels: ccolour_pixels
     ) throws(CodecError) -> ColourTransform? {
-        if let found = known.withLock({ $0.find(profile, pixels) }) { return found.transform }
+        let found = known.withLock { $0.value(of: profile) { $0.pixels == pixels } }
+        if let found { return found.transform }
         guard ICCProfile.isConvertible(profile) else { return nil }
         var made: OpaquePointer?
         if ccolour_make(profile, profile.count, pixels, &made) == CCOLOUR_NO_LIBRARY {
@@ -63,40 +72,31 @@ enum ColourTransforms {
         }
         // Two threads may make the same one; the second stays.
         let transform = made.map(ColourTransform.init(owning:))
-        known.withLock { $0.add(.init(profile: profile, pixels: pixels, transform: transform)) }
+        known.withLock { $0.add(.init(pixels: pixels, transform: transform), of: profile) }
         return transform
     }
 }
 
-/// A few transforms, the least recently used first.
-private struct RecentTransforms {
-    struct CachedTransform {
-        let profile: [UInt8]
-        let pixels: ccolour_pixels
-        /// Nil for a broken profile.
-        let transform: ColourTransform?
-    }
+/// Values of a few profiles, the least recently used first.
+struct RecentProfiles<Value> {
+    private static var mostEntries: Int { 8 }
+    private static var mostProfileBytes: Int { 4 << 20 }
 
-    /// Most transforms take 20 kB, a transform of inks 0.6 MB. If the profile has tables, it may be
-    /// three times the size of the profile.
-    private static let mostEntries = 8
-    private static let mostProfileBytes = 4 << 20
+    private var entries: [(profile: [UInt8], value: Value)] = []
 
-    private var entries: [CachedTransform] = []
-
-    mutating func find(_ profile: [UInt8], _ pixels: ccolour_pixels) -> CachedTransform? {
-        let place = entries.lastIndex { $0.pixels == pixels && $0.profile == profile }
+    mutating func value(of profile: [UInt8], where isWanted: (Value) -> Bool) -> Value? {
+        let place = entries.lastIndex { isWanted($0.value) && $0.profile == profile }
         guard let place else { return nil }
         let entry = entries.remove(at: place)
         entries.append(entry)
-        return entry
+        return entry.value
     }
 
-    mutating func add(_ entry: CachedTransform) {
-        entries.append(entry)
-        while entries.count > RecentTransforms.mostEntries
+    mutating func add(_ value: Value, of profile: [UInt8]) {
+        entries.append((profile, value))
+        while entries.count > Self.mostEntries
             || entries.count > 1
-                && entries.reduce(0, { $0 + $1.profile.count }) > RecentTransforms.mostProfileBytes
+                && entries.reduce(0, { $0 + $1.profile.count }) > Self.mostProfileBytes
         {
             entries.removeFirst()
         }

@@ -65,25 +65,16 @@ extension ICCProfile {
         guard isWhole(profile) else { return false }
         // Most profiles of a run are the same few, and the curves' 768 powers take longer than the
         // header of a picture.
-        if let known = verdicts.withLock({ $0.first { $0.profile == profile } }) {
-            return known.isSRGB
-        }
+        let known = verdicts.withLock { $0.value(of: profile) { _ in true } }
+        if let known { return known }
         let isSRGB = hasCurvesAndColorantsOfSRGB(profile)
-        guard profile.count <= mostRememberedBytes else { return isSRGB }
-        verdicts.withLock { verdicts in
-            if verdicts.count == mostVerdicts { verdicts.removeFirst() }
-            verdicts.append(ProfileVerdict(profile: profile, isSRGB: isSRGB))
+        if profile.count <= mostRememberedBytes {
+            verdicts.withLock { $0.add(isSRGB, of: profile) }
         }
         return isSRGB
     }
 
-    private struct ProfileVerdict {
-        let profile: [UInt8]
-        let isSRGB: Bool
-    }
-
-    private static let verdicts = Mutex([ProfileVerdict]())
-    private static let mostVerdicts = 8
+    private static let verdicts = Mutex(RecentProfiles<Bool>())
     private static let mostRememberedBytes = 16 << 10
 
     private static func hasCurvesAndColorantsOfSRGB(_ profile: [UInt8]) -> Bool {

@@ -13,21 +13,8 @@ struct RGBSpace: Equatable {
         case smpte240
     }
 
-    /// A chromaticity, CIE x and y.
-    struct Chromaticity: Equatable {
-        var x: Double
-        var y: Double
-
-        init(_ place: (x: Double, y: Double)) {
-            (x, y) = place
-        }
-
-        fileprivate func isNear(_ other: Chromaticity) -> Bool {
-            abs(x - other.x) < RGBSpace.tolerance && abs(y - other.y) < RGBSpace.tolerance
-        }
-
-        fileprivate var pair: (Double, Double) { (x, y) }
-    }
+    /// CIE x and y.
+    typealias Chromaticity = SIMD2<Double>
 
     struct Primaries: Equatable {
         var red: Chromaticity
@@ -37,8 +24,8 @@ struct RGBSpace: Equatable {
 
         /// BT.709.
         static let sRGB = Primaries(
-            red: .init((0.640, 0.330)), green: .init((0.300, 0.600)),
-            blue: .init((0.150, 0.060)), white: .init((0.3127, 0.3290)))
+            red: [0.640, 0.330], green: [0.300, 0.600], blue: [0.150, 0.060],
+            white: [0.3127, 0.3290])
 
         /// Whether white is one, and can be mixed of red, green and blue: it lies strictly inside
         /// their triangle. Within these limits the conversion to sRGB has factors below 60.
@@ -56,12 +43,10 @@ struct RGBSpace: Equatable {
         /// Within the rounding of common encoders.
         var areThoseOfSRGB: Bool {
             let other = Primaries.sRGB
-            return red.isNear(other.red) && green.isNear(other.green) && blue.isNear(other.blue)
-                && white.isNear(other.white)
+            return [red - other.red, green - other.green, blue - other.blue, white - other.white]
+                .allSatisfy { abs($0.x) < 0.001 && abs($0.y) < 0.001 }
         }
     }
-
-    private static let tolerance = 0.001
 
     var primaries: Primaries
     var curve: Curve
@@ -77,9 +62,11 @@ extension Raster {
     ) throws(CodecError) {
         precondition(bitDepth >= 8 && !isIndexed)
         let depth = Int32(bitDepth)
+        let (red, green) = (space.primaries.red, space.primaries.green)
+        let (blue, white) = (space.primaries.blue, space.primaries.white)
         var primaries = cpixels_primaries(
-            red: space.primaries.red.pair, green: space.primaries.green.pair,
-            blue: space.primaries.blue.pair, white: space.primaries.white.pair)
+            red: (red.x, red.y), green: (green.x, green.y), blue: (blue.x, blue.y),
+            white: (white.x, white.y))
         let curve =
             switch space.curve {
             case .sRGB: cpixels_curve(kind: CPIXELS_CURVE_SRGB, exponent: 1)

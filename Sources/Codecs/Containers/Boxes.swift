@@ -7,6 +7,7 @@ internal import PrefetchModel
 /// length 0 extends the box to the end of the file.
 struct Box {
     let type: UInt32
+    let start: Int
     /// Whether the box ends where the file does, wherever that is.
     let isOpenEnded: Bool
     /// The box without its length and type.
@@ -18,19 +19,39 @@ struct Box {
     static func code(_ type: StaticString) -> UInt32 {
         (0..<4).reduce(0) { $0 << 8 | UInt32(type.utf8Start[$1]) }
     }
+
+    /// Returns the first box of a type; nil without one.
+    ///
+    /// - Throws: As ``BoxWalk/box()``, for the boxes before it.
+    static func first(
+        _ type: StaticString, of source: UnsafeRawBufferPointer, in payload: Range<Int>? = nil,
+        allowsOpenEnds: Bool = false
+    ) throws(CodecError) -> Box? {
+        var walk = BoxWalk(source, in: payload, allowsOpenEnds: allowsOpenEnds)
+        while let box = try walk.box() {
+            if box.isA(type) { return box }
+        }
+        return nil
+    }
 }
 
 /// Iterates over consecutive boxes that fill a range.
 struct BoxWalk {
     private let source: UnsafeRawBufferPointer
     private let isWholeFile: Bool
+    private let allowsOpenEnds: Bool
     private var next: Int
     private let end: Int
 
-    /// Iterates over the boxes of a whole file, or of the box with this payload.
-    init(_ source: UnsafeRawBufferPointer, in payload: Range<Int>? = nil) {
+    /// Iterates over the boxes of a whole file, or of the box with this payload. With
+    /// `allowsOpenEnds` a box of length 0 may also extend to the end of another.
+    init(
+        _ source: UnsafeRawBufferPointer, in payload: Range<Int>? = nil,
+        allowsOpenEnds: Bool = false
+    ) {
         self.source = source
         isWholeFile = payload == nil
+        self.allowsOpenEnds = isWholeFile || allowsOpenEnds
         next = payload?.lowerBound ?? 0
         end = payload?.upperBound ?? source.count
     }
@@ -46,7 +67,7 @@ struct BoxWalk {
         var total = length
         switch length {
         case 0:
-            guard isWholeFile else { throw .broken("a box within another has no length") }
+            guard allowsOpenEnds else { throw .broken("a box within another has no length") }
             total = end - next
         case 1:
             head = 16
@@ -60,7 +81,9 @@ struct BoxWalk {
         guard total >= head else { throw .broken("a box is shorter than its head") }
         guard total <= end - next else { throw past() }
         defer { next += total }
-        return Box(type: type, isOpenEnded: length == 0, payload: (next + head)..<(next + total))
+        return Box(
+            type: type, start: next, isOpenEnded: length == 0,
+            payload: (next + head)..<(next + total))
     }
 
     /// Whether one of the remaining boxes, then the last, is open-ended.

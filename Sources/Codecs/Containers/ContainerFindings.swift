@@ -32,6 +32,6 @@ package struct ContainerFindings: Sendable {
                 nil
             }
         orientation = container.orientation(in: source)
-        try container.check(source, memoryBytes: self.memoryBytes, Interruption(limits, nil))
+        _ = try container.check(source, memoryBytes: self.memoryBytes, Interruption(limits, nil))
     }
 }

@@ -3,10 +3,6 @@ internal import PrefetchModel
 /// GIF89a: header, logical screen, colour tables, then blocks up to the trailer. At least one block
 /// is an image.
 enum GIFContainer: ImageContainer {
-    static func recognition(of bytes: UnsafeRawBufferPointer) -> Recognition {
-        gifRecognition(of: bytes)
-    }
-
     /// The size of the logical screen (section 18).
     static func size(in beginning: UnsafeRawBufferPointer) -> DeclaredSize {
         guard let width = beginning.number(at: 6, bytes: 2, isLittleEndian: true),
@@ -17,25 +13,7 @@ enum GIFContainer: ImageContainer {
 
     static func check(
         _ source: UnsafeRawBufferPointer, memoryBytes: Int, _ interruption: Interruption
-    ) throws(CodecError) {
-        _ = try hasTrailer(source, interruption)
-    }
-
-    static func warning(
-        about source: UnsafeRawBufferPointer, _ interruption: Interruption
-    ) -> ImageWarning? {
-        let hasTrailer = try? hasTrailer(source, interruption)
-        return hasTrailer == false ? noTrailer : nil
-    }
-
-    /// The warning about a file that ends behind a block that announces no other.
-    static let noTrailer = ImageWarning(
-        "the last byte, which ends a GIF, is missing", lacksEnd: true)
-
-    /// Follows the blocks.
-    private static func hasTrailer(
-        _ source: UnsafeRawBufferPointer, _ interruption: Interruption
-    ) throws(CodecError) -> Bool {
+    ) throws(CodecError) -> ImageWarning? {
         var walk = Walk(source: source)
         try walk.skip(10)
         let flags = try walk.byte()
@@ -43,11 +21,11 @@ enum GIFContainer: ImageContainer {
         try walk.skipTable(flags)
         var (hasPicture, isAnnounced) = (false, false)
         while true {
-            if walk.isAtEnd, hasPicture, !isAnnounced { return false }
+            if walk.isAtEnd, hasPicture, !isAnnounced { return noTrailer }
             switch try walk.byte() {
             case 0x3B:
                 guard hasPicture else { throw .broken("no picture") }
-                return true
+                return nil
             case 0x21:
                 isAnnounced = try walk.byte() == 0xF9
             case 0x2C:
@@ -62,6 +40,10 @@ enum GIFContainer: ImageContainer {
             try walk.skipBlocks(interruption)
         }
     }
+
+    /// The warning about a file that ends behind a block that announces no other.
+    static let noTrailer = ImageWarning(
+        "the last byte, which ends a GIF, is missing", lacksEnd: true)
 
     private struct Walk {
         let source: UnsafeRawBufferPointer

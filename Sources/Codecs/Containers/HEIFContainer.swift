@@ -1,36 +1,18 @@
 internal import PrefetchModel
 
-/// HEIC, and other HEIF files without brands of AVIF.
-enum HEIFContainer: HEIFStructure {
-    static let format = ImageFormat.heif
-}
-
-/// AVIF: the structure of HEIF with other brands, in builds that do not decode it.
-enum AVIFContainer: HEIFStructure {
-    static let format = ImageFormat.avif
-
+/// HEIF (ISO/IEC 23008-12) in ISO base media files (ISO/IEC 14496-12).
+///
+/// The boxes fill the file exactly, and `ftyp` is the first. The file has a description (`meta`, or
+/// `moov` in sequences) and data (`mdat`, or `idat` inside `meta`). AVIF differs by its brands.
+enum HEIFContainer: ImageContainer {
     /// The error of a file with incomplete boxes; nil for others.
     static func truncation(of source: UnsafeRawBufferPointer) -> CodecError? {
         do throws(CodecError) {
-            try check(source, memoryBytes: 0, Interruption(CodecLimits(), nil))
+            _ = try check(source, memoryBytes: 0, Interruption(CodecLimits(), nil))
         } catch {
             if case .corrupt(_, isTruncated: true) = error { return error }
         }
         return nil
-    }
-}
-
-/// HEIF (ISO/IEC 23008-12) in ISO base media files (ISO/IEC 14496-12).
-///
-/// The boxes fill the file exactly, and `ftyp` is the first. The file has a description (`meta`, or
-/// `moov` in sequences) and data (`mdat`, or `idat` inside `meta`).
-protocol HEIFStructure: ImageContainer {
-    static var format: ImageFormat { get }
-}
-
-extension HEIFStructure {
-    static func recognition(of bytes: UnsafeRawBufferPointer) -> Recognition {
-        isoBaseMediaRecognition(of: bytes, as: format)
     }
 
     static func size(in beginning: UnsafeRawBufferPointer) -> DeclaredSize {
@@ -62,7 +44,7 @@ extension HEIFStructure {
 
     static func check(
         _ source: UnsafeRawBufferPointer, memoryBytes: Int, _ interruption: Interruption
-    ) throws(CodecError) {
+    ) throws(CodecError) -> ImageWarning? {
         var walk = BoxWalk(source)
         guard let first = try walk.box(), first.isA("ftyp") else {
             throw .broken("does not begin with a box ftyp")
@@ -79,6 +61,7 @@ extension HEIFStructure {
         }
         guard hasDescription else { throw .cut("no box meta or moov") }
         guard hasData else { throw .cut("no box mdat") }
+        return nil
     }
 
     /// Returns the boxes inside `meta`, which follow its version and flags.

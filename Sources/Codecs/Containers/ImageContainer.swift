@@ -5,10 +5,6 @@ internal import PrefetchModel
 /// No allocation depends on a length in the file, except in ``SVGContainer``: its parser has a
 /// memory budget. Every loop of a length from the file checks the interruption.
 protocol ImageContainer {
-    /// Compares the beginning of a file with the format's signatures. Must not require more than
-    /// ``signatureBytes`` bytes.
-    static func recognition(of bytes: UnsafeRawBufferPointer) -> Recognition
-
     /// The size of the picture if it is stored at a known place, before ``orientation(in:)``.
     static func size(in beginning: UnsafeRawBufferPointer) -> DeclaredSize
 
@@ -19,25 +15,17 @@ protocol ImageContainer {
     ///
     /// `memoryBytes` is the reserved amount, see ``memoryBytes(ofSource:)``.
     ///
+    /// - Returns: A fault that is accepted; nil for none.
     /// - Throws: `corrupt`, truncated if the file ends early; `limitExceeded`, `cancelled`.
     static func check(
         _ source: UnsafeRawBufferPointer, memoryBytes: Int, _ interruption: Interruption
-    ) throws(CodecError)
-
-    /// The fault of a whole file that ``check(_:memoryBytes:_:)`` has accepted; nil for none.
-    static func warning(
-        about source: UnsafeRawBufferPointer, _ interruption: Interruption
-    ) -> ImageWarning?
+    ) throws(CodecError) -> ImageWarning?
 
     /// Returns the bytes that ``check(_:memoryBytes:_:)`` may allocate for a source of this length.
     static func memoryBytes(ofSource bytes: Int) -> Int
 }
 
 extension ImageContainer {
-    static func warning(
-        about source: UnsafeRawBufferPointer, _ interruption: Interruption
-    ) -> ImageWarning? { nil }
-
     static func memoryBytes(ofSource bytes: Int) -> Int { 0 }
 
     static func orientation(in beginning: UnsafeRawBufferPointer) -> Int { ExifOrientation.upright }
@@ -59,8 +47,7 @@ extension ImageFormat {
         case .webp: WebPContainer.self
         case .gif: GIFContainer.self
         case .tiff: TIFFContainer.self
-        case .avif: AVIFContainer.self
-        case .heif: HEIFContainer.self
+        case .avif, .heif: HEIFContainer.self
         case .jpegXL: JPEGXLContainer.self
         case .jpeg2000: JPEG2000Container.self
         case .svg: SVGContainer.self

@@ -3,10 +3,6 @@ internal import PrefetchModel
 /// JPEG 2000 (ISO/IEC 15444-1): boxes that fill the file, with a header and a codestream (annex I),
 /// or a bare codestream from SOC to EOC (annex A).
 enum JPEG2000Container: ImageContainer {
-    static func recognition(of bytes: UnsafeRawBufferPointer) -> Recognition {
-        Recognition(of: bytes, by: boxed("jP  "), startOfCodestream)
-    }
-
     static func size(in beginning: UnsafeRawBufferPointer) -> DeclaredSize {
         if isBare(beginning) { return sizeOfCodestream(beginning) }
         return (try? statedSize(in: beginning)) ?? .later
@@ -32,12 +28,12 @@ enum JPEG2000Container: ImageContainer {
 
     static func check(
         _ source: UnsafeRawBufferPointer, memoryBytes: Int, _ interruption: Interruption
-    ) throws(CodecError) {
+    ) throws(CodecError) -> ImageWarning? {
         guard !isBare(source) else {
             guard source.suffix(2).elementsEqual([0xFF, 0xD9]) else {
                 throw .cut("the codestream has no end")
             }
-            return
+            return nil
         }
         var walk = BoxWalk(source)
         var (hasHeader, hasCodestream) = (false, false)
@@ -53,9 +49,10 @@ enum JPEG2000Container: ImageContainer {
         }
         guard hasHeader else { throw .cut("no box jp2h") }
         guard hasCodestream else { throw .cut("no box jp2c") }
+        return nil
     }
 
-    private static let startOfCodestream: [UInt8] = [0xFF, 0x4F, 0xFF, 0x51]
+    static let startOfCodestream: [UInt8] = [0xFF, 0x4F, 0xFF, 0x51]
 
     private static func isBare(_ bytes: UnsafeRawBufferPointer) -> Bool {
         bytes.starts(with: startOfCodestream)

@@ -5,10 +5,6 @@ internal import PrefetchModel
 /// A bare codestream does not state its length, so only signature and header are checked. Boxes
 /// hold a codestream in one piece, or in parts up to the last one.
 enum JPEGXLContainer: ImageContainer {
-    static func recognition(of bytes: UnsafeRawBufferPointer) -> Recognition {
-        Recognition(of: bytes, by: [0xFF, 0x0A], boxed("JXL "))
-    }
-
     static func size(in beginning: UnsafeRawBufferPointer) -> DeclaredSize {
         codestream(in: beginning).map { Header($0).size } ?? .later
     }
@@ -43,12 +39,12 @@ enum JPEGXLContainer: ImageContainer {
 
     static func check(
         _ source: UnsafeRawBufferPointer, memoryBytes: Int, _ interruption: Interruption
-    ) throws(CodecError) {
+    ) throws(CodecError) -> ImageWarning? {
         guard !isBare(source) else {
             if case .later = Header(source).size {
                 throw .cut("the codestream ends in its header")
             }
-            return
+            return nil
         }
         var walk = BoxWalk(source)
         var (hasType, isComplete) = (false, false)
@@ -63,6 +59,7 @@ enum JPEGXLContainer: ImageContainer {
         }
         guard hasType else { throw .cut("no box ftyp") }
         guard isComplete else { throw .cut("no whole codestream") }
+        return nil
     }
 
     private static func isBare(_ bytes: UnsafeRawBufferPointer) -> Bool { bytes.first == 0xFF }

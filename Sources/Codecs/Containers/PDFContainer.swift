@@ -6,15 +6,11 @@ internal import PrefetchModel
 /// The header is at offset 0. The last 1,024 bytes contain `startxref` with an offset inside the
 /// file, and `%%EOF`. Objects are not read, so the size of a page is unknown.
 enum PDFContainer: ImageContainer {
-    static func recognition(of bytes: UnsafeRawBufferPointer) -> Recognition {
-        Recognition(of: bytes, by: Array("%PDF-".utf8))
-    }
-
     static func size(in beginning: UnsafeRawBufferPointer) -> DeclaredSize { .unknown }
 
     static func check(
         _ source: UnsafeRawBufferPointer, memoryBytes: Int, _ interruption: Interruption
-    ) throws(CodecError) {
+    ) throws(CodecError) -> ImageWarning? {
         // Acrobat searches the last 1,024 bytes (ISO 32000-1, annex H.3, note 18).
         let first = max(0, source.count - 1024)
         guard let end = last("%%EOF", in: source, from: first, to: source.count),
@@ -32,6 +28,7 @@ enum PDFContainer: ImageContainer {
         }
         guard hasPlace else { throw .broken("startxref without a place") }
         guard place < source.count else { throw .cut("its table passes the end of the file") }
+        return nil
     }
 
     private static func last(

@@ -36,14 +36,14 @@ enum SVGContainer: ImageContainer {
 
     static func check(
         _ source: UnsafeRawBufferPointer, memoryBytes: Int, _ interruption: Interruption
-    ) throws(CodecError) {
+    ) throws(CodecError) -> ImageWarning? {
         guard let start = source.baseAddress else { throw .cut("no bytes") }
         try interruption.look()
         let verdict = cxml_read(start, source.count, true, memoryBytes, interruption.pointer)
         let text = String(cString: verdict.message)
         let message = "XML: " + (verdict.line > 0 ? "line \(verdict.line): \(text)" : text)
         switch verdict.end {
-        case CXML_SVG: return
+        case CXML_SVG: return nil
         case CXML_INTERRUPTED: throw interruption.error
         case CXML_ENCODING: throw .unsupported("an SVG in the encoding \(text) is not read")
         case CXML_LIMIT: throw .limitExceeded(message)

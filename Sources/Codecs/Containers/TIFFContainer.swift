@@ -6,12 +6,6 @@ enum TIFFContainer: ImageContainer {
     /// More directories than any multi-page file has; also ends a cyclic chain.
     private static let maximumDirectories = 10_000
 
-    static func recognition(of bytes: UnsafeRawBufferPointer) -> Recognition {
-        Recognition(
-            of: bytes, by: [0x49, 0x49, 0x2A, 0], [0x4D, 0x4D, 0, 0x2A],
-            [0x49, 0x49, 0x2B, 0, 8, 0, 0, 0], [0x4D, 0x4D, 0, 0x2B, 0, 8, 0, 0])
-    }
-
     static func size(in beginning: UnsafeRawBufferPointer) -> DeclaredSize {
         // The first directory may follow the picture data.
         guard let layout = Layout(beginning), let start = layout.first(in: beginning),
@@ -33,22 +27,7 @@ enum TIFFContainer: ImageContainer {
 
     static func check(
         _ source: UnsafeRawBufferPointer, memoryBytes: Int, _ interruption: Interruption
-    ) throws(CodecError) {
-        _ = try lastDirectory(of: source, interruption)
-    }
-
-    static func warning(
-        about source: UnsafeRawBufferPointer, _ interruption: Interruption
-    ) -> ImageWarning? {
-        let last = try? lastDirectory(of: source, interruption)
-        guard last?.hasNext == false else { return nil }
-        return ImageWarning("the pointer after the last directory is missing", lacksEnd: true)
-    }
-
-    /// Follows the directories and their data.
-    private static func lastDirectory(
-        of source: UnsafeRawBufferPointer, _ interruption: Interruption
-    ) throws(CodecError) -> Directory {
+    ) throws(CodecError) -> ImageWarning? {
         guard let layout = Layout(source), var offset = layout.first(in: source) else {
             throw .cut("the file ends in its header")
         }
@@ -68,7 +47,12 @@ enum TIFFContainer: ImageContainer {
                 throw .broken("the first directory has no picture")
             }
             offset = directory.next
-            if offset == 0 { return directory }
+            if offset == 0 {
+                return directory.hasNext
+                    ? nil
+                    : ImageWarning(
+                        "the pointer after the last directory is missing", lacksEnd: true)
+            }
         }
     }
 

@@ -3,10 +3,6 @@ internal import PrefetchModel
 /// WebP (RFC 9649) in a RIFF file: the length fits, the chunks fill it, and it has a picture or a
 /// frame.
 enum WebPContainer: ImageContainer {
-    static func recognition(of bytes: UnsafeRawBufferPointer) -> Recognition {
-        webPRecognition(of: bytes)
-    }
-
     static func size(in beginning: UnsafeRawBufferPointer) -> DeclaredSize {
         func number(_ offset: Int, _ bytes: Int) -> Int? {
             beginning.number(at: offset, bytes: bytes, isLittleEndian: true)
@@ -50,7 +46,7 @@ enum WebPContainer: ImageContainer {
 
     static func check(
         _ source: UnsafeRawBufferPointer, memoryBytes: Int, _ interruption: Interruption
-    ) throws(CodecError) {
+    ) throws(CodecError) -> ImageWarning? {
         guard let length = source.number(at: 4, bytes: 4, isLittleEndian: true) else {
             throw .cut("the file ends in its header")
         }
@@ -72,5 +68,6 @@ enum WebPContainer: ImageContainer {
             offset += 8 + size + size % 2
         }
         guard hasPicture else { throw .broken("no picture") }
+        return nil
     }
 }

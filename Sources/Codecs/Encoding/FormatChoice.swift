@@ -45,7 +45,6 @@ struct FormatChoice {
         of raster: consuming Raster, exif: [UInt8]?, beside own: OwnResult?
     ) throws(CodecError) -> ProcessedImage {
         let begin = ThreadClock.now
-        let duration = raster.decodeDuration
         var picture = try raster.plainWithoutOpaqueAlpha(interruption)
         try picture.turn(interruption)
         let isTransparent = picture.alpha != .none
@@ -67,7 +66,7 @@ struct FormatChoice {
                 "none of --allow-formats holds a picture of "
                     + "\(picture.widthInPixels)×\(picture.heightInPixels) pixels")
         }
-        image.decodeDuration = duration + (own?.image.decodeDuration ?? .zero)
+        image.decodeDuration = own?.image.decodeDuration ?? .zero
         image.encodeDuration = ThreadClock.now - begin + (own?.image.encodeDuration ?? .zero)
         return image
     }
@@ -150,7 +149,7 @@ struct FormatChoice {
         limits.maximumPixels = .max
         var similarity = 0.0
         try bytes.withUnsafeBytes { (bytes) throws(CodecError) in
-            let header = try codec.header(bytes)
+            let header = try codec.source.header(of: bytes)
             let source = try codec.open(bytes, header, limits)
             var decoded = try source.raster(RasterRequest(form: .native), interruption)
             try decoded.turn(interruption)

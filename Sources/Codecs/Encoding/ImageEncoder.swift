@@ -70,10 +70,9 @@ extension EncodedImageFormat {
         let begin = ThreadClock.now
         let (width, height) = ExifOrientation.displayedSize(
             raster.widthInPixels, raster.heightInPixels, raster.orientation)
-        let duration = raster.decodeDuration
         let made = try encoder.encode(raster, exif, recipe, interruption)
         return ProcessedImage(
             output: .encoded(made), format: format, widthInPixels: width, heightInPixels: height,
-            decodeDuration: duration, encodeDuration: ThreadClock.now - begin)
+            encodeDuration: ThreadClock.now - begin)
     }
 }

@@ -34,8 +34,7 @@
                 try GIFSource.check(interruption) { cgif_next(reader, &frame, $0) }
                 guard let rows = frame.rows else { return try checkEnd() }
                 let raster = Raster(
-                    owning: cpng_image_of(rows, frame.width, frame.height, 4, interruption.pointer),
-                    decodeDuration: .zero)
+                    owning: cpng_image_of(rows, frame.width, frame.height, 4, interruption.pointer))
                 try body(raster, FrameControl(frame))
             }
         }

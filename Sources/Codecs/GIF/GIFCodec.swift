@@ -6,14 +6,13 @@
     extension ImageCodec {
         /// GIF by giflib: decoded, and not encoded. `same` keeps its data; its pixels become PNG.
         static let gif: ImageCodec? = ImageCodec(
-            decoder: "gif/\(GIFSource.version)-2", same: .gif,
-            recognition: gifRecognition, open: GIFSource.init, outlook: GIFSource.outlook,
+            decoder: { "gif/\(GIFSource.version)-2" }, same: .gif, source: GIFSource.self,
             // Nothing is kept: every check follows the codes.
             memory: .decoded(structure: \.memory.libraryBytes), animationEncoder: .gif)
     }
 
     /// A GIF with all its blocks.
-    struct GIFSource: ImageDecoding, DataKeeping, WarningNoting {
+    struct GIFSource: DataKeeping {
         let source: UnsafeRawBufferPointer
         let header: ImageHeader
         private let limits: CodecLimits
@@ -56,7 +55,7 @@
         }
 
         /// Whether the file is an animation is known at its second frame, or its end.
-        fileprivate static func outlook(
+        static func outlook(
             on header: ImageHeader, of beginning: UnsafeRawBufferPointer
         ) throws(CodecError) -> HeaderOutlook {
             let file = try GIFFile(beginning)
@@ -88,8 +87,7 @@
         func raster(
             _ request: RasterRequest, _ interruption: Interruption
         ) throws(CodecError) -> Raster {
-            let begin = ThreadClock.now
-            var raster = try Raster(
+            let raster = try Raster(
                 width: header.widthInPixels, height: header.heightInPixels,
                 channels: header.channels, isClear: true, interruption)
             try decode(
@@ -97,7 +95,6 @@
                     first: raster.firstSample, stride: raster.stride, width: raster.rows.width,
                     height: raster.rows.height, channels: Int32(header.channels)),
                 interruption)
-            raster.decodeDuration = ThreadClock.now - begin
             return try raster.formed(as: request.form, interruption)
         }
 

@@ -83,7 +83,7 @@ package enum HeaderVerdict: Hashable, Sendable {
             return
         }
         do throws(CodecError) {
-            _ = try way(of: beginning, others)
+            _ = try acceptedFormat(of: beginning, others)
             self = .passed
         } catch {
             self.init(error)
@@ -113,7 +113,7 @@ package enum HeaderVerdict: Hashable, Sendable {
             // The size may follow.
             return header.format.container?.size(in: beginning) == .later ? .undecided : .passed
         }
-        let outlook = try codec.outlook(header, beginning)
+        let outlook = try codec.source.outlook(on: header, of: beginning)
         let need = outlook.headers.map(rules.memoryBytes).min() ?? 0
         guard need <= rules.memory.bytes else {
             throw .tooMuchMemory(need, of: rules.memory, isExact: outlook.isFinal && isLengthKnown)

@@ -187,11 +187,9 @@ package func header(
     of source: UnsafeRawBufferPointer, limits: CodecLimits = CodecLimits(),
     recipes: [Recipe] = [Recipe()], others: OtherFormats = .fail
 ) throws(CodecError) -> ImageHeader {
+    let format = try acceptedFormat(of: source, others)
     let result =
-        switch try way(of: source, others) {
-        case .decoded(let codec): try codec.header(source)
-        case .asItCame(let format): ImageHeader(undecoded: format, source)
-        }
+        try format.codec?.source.header(of: source) ?? ImageHeader(undecoded: format, source)
     if let text = result.libraryRefusal { try others.check(text) }
     var refusal: CodecError?
     for recipe in recipes {

@@ -4,17 +4,17 @@ extension ImageCodec {
     /// Icons and cursors: their largest picture, by the decoders of PNG and BMP. Never encoded;
     /// `same` makes a PNG.
     static let ico = ImageCodec(
-        decoder: "ico/2",
+        decoder: { "ico/2" },
         // The file may already hold a PNG.
         same: .encoded(as: .png, ignoring: [.quality, .maximumBytes, .animation]),
-        recognition: iconRecognition, open: ICOSource.init, outlook: ICOSource.outlook,
+        source: ICOSource.self,
         memory: .decoded(structure: { header in
             EstimateBasis(header, Recipe(encoding: .original)).ofDecoded.peak.count
         }))
 }
 
 /// An icon, its directory read.
-private struct ICOSource: ImageDecoding, OwnFormatMaking, EXIFCarrying, WarningNoting {
+private struct ICOSource: ImageDecoding {
     let source: UnsafeRawBufferPointer
     let limits: CodecLimits
     let file: ICOFile
@@ -148,17 +148,11 @@ private struct ICOSource: ImageDecoding, OwnFormatMaking, EXIFCarrying, WarningN
     func raster(
         _ request: RasterRequest, _ interruption: Interruption
     ) throws(CodecError) -> Raster {
-        let begin = ThreadClock.now
         try verify(interruption)
         switch try largest {
-        case .png(let png):
-            var raster = try png.raster(request, interruption)
-            raster.decodeDuration = ThreadClock.now - begin
-            return raster
+        case .png(let png): return try png.raster(request, interruption)
         case .bitmap(let bitmap):
-            var raster = try bitmap.raster(interruption)
-            raster.decodeDuration = ThreadClock.now - begin
-            return try raster.formed(as: request.form, interruption)
+            return try bitmap.raster(interruption).formed(as: request.form, interruption)
         }
     }
 

@@ -7,9 +7,9 @@ internal import PrefetchModel
 extension ImageCodec {
     /// JPEG (ITU-T T.81) by libjpeg-turbo: decoded, encoded, and transcoded from its coefficients.
     static let jpeg = ImageCodec(
-        decoder: "jpeg/\(String(cString: cjpeg_library_version()))-2",
+        decoder: { "jpeg/\(String(cString: cjpeg_library_version()))-2" },
         same: .encoded(as: .jpeg, ignoring: [.background, .effort, .animation]),
-        recognition: { Recognition(of: $0, by: [0xFF, 0xD8, 0xFF]) }, open: JPEGSource.init,
+        source: JPEGSource.self,
         memory: DecodingMemory(result: JPEGSource.memory), decodesAtScales: true, encoder: .jpeg)
 }
 
@@ -56,9 +56,7 @@ extension JPEGSource {
 }
 
 /// A JPEG, its markers read up to the first scan.
-struct JPEGSource: ImageDecoding, ScaledDecoding, OwnFormatMaking, EXIFCarrying, PlaceholderNoting,
-    WarningNoting
-{
+struct JPEGSource: ImageDecoding {
     let source: UnsafeRawBufferPointer
     let header: ImageHeader
     let limits: CodecLimits
@@ -115,7 +113,7 @@ struct JPEGSource: ImageDecoding, ScaledDecoding, OwnFormatMaking, EXIFCarrying,
             cjpeg_decode_scaled(
                 bytes, source.count, limits, 1, UInt32(request.scale.rawValue), result, message)
         }
-        return try raster(of: result, request, interruption)
+        return try raster(of: result, interruption)
     }
 
     func rasters(
@@ -131,7 +129,7 @@ struct JPEGSource: ImageDecoding, ScaledDecoding, OwnFormatMaking, EXIFCarrying,
         var rasters = ScaledRasters()
         results.forEach(noteFaults)
         for (request, result) in zip(requests, results) {
-            rasters.put(try raster(of: result, request, interruption), at: request.scale)
+            rasters.put(try raster(of: result, interruption), at: request.scale)
         }
         return rasters
     }
@@ -153,13 +151,12 @@ struct JPEGSource: ImageDecoding, ScaledDecoding, OwnFormatMaking, EXIFCarrying,
     }
 
     private func raster(
-        of result: cjpeg_result, _ request: RasterRequest, _ interruption: Interruption
+        of result: cjpeg_result, _ interruption: Interruption
     ) throws(CodecError) -> Raster {
         guard let decoded = result.bytes else { throw .outOfMemory("no pixels") }
         let rows = cpng_image_of(
             decoded, result.width, result.height, result.channels, interruption.pointer)
-        return Raster(
-            owning: rows, orientation: file.orientation, decodeDuration: result.decodeDuration)
+        return Raster(owning: rows, orientation: file.orientation)
     }
 
     func ownWay(by recipe: Recipe) -> OwnWay? {

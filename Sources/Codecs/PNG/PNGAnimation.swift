@@ -243,7 +243,6 @@ extension PNGSource: AnimationDecoding {
         let rows = try decoded(from: still, interruption) { bytes, count, limits, rows, message in
             cpng_decode(bytes, count, limits, rows, &colour.samples, message)
         }
-        let raster = Raster(owning: rows, colour: colour, decodeDuration: .zero)
-        return try raster.plain(hasColour: true, interruption)
+        return try Raster(owning: rows, colour: colour).plain(hasColour: true, interruption)
     }
 }

@@ -4,12 +4,9 @@ internal import PrefetchModel
 extension ImageCodec {
     /// PNG (third edition) by libpng and libdeflate, also written with our own compressor.
     static let png = ImageCodec(
-        decoder: "png/\(String(cString: cpng_library_version()))",
+        decoder: { "png/\(String(cString: cpng_library_version()))" },
         same: .encoded(as: .png, ignoring: [.quality, .maximumBytes]),
-        recognition: {
-            Recognition(of: $0, by: [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A])
-        },
-        open: PNGSource.init, outlook: PNGSource.outlook,
+        source: PNGSource.self,
         memory: DecodingMemory(
             result: PNGSource.memory, structure: PNGSource.structureMemoryBytes,
             verification: PNGSource.verificationMemoryBytes),
@@ -19,7 +16,7 @@ extension ImageCodec {
 extension PNGSource {
     /// Most following chunks only add to the memory. But an animation may take less than a still
     /// image, since it is not encoded, and it is recognised only at its end.
-    fileprivate static func outlook(
+    static func outlook(
         on header: ImageHeader, of beginning: UnsafeRawBufferPointer
     ) throws(CodecError) -> HeaderOutlook {
         let file = try PNGFile(beginning)
@@ -110,7 +107,7 @@ extension PNGFile {
 }
 
 /// A PNG with all its chunks.
-struct PNGSource: ImageDecoding, OwnFormatMaking, EXIFCarrying, WarningNoting {
+struct PNGSource: ImageDecoding {
     let source: UnsafeRawBufferPointer
     let header: ImageHeader
     let limits: CodecLimits
@@ -179,28 +176,19 @@ struct PNGSource: ImageDecoding, OwnFormatMaking, EXIFCarrying, WarningNoting {
     /// - Parameters:
     ///   - wholeBytes: The memory for inflating image data as a whole.
     ///   - interruption: Ends it.
-    /// - Returns: The processor time, and the decoder's flags for valid chunks.
+    /// - Returns: The decoder's flags for valid chunks.
     /// - Throws: The damage found.
-    func verified(
-        wholeBytes: Int, _ interruption: Interruption
-    ) throws(CodecError) -> (duration: Duration, valid: UInt32) {
+    func verified(wholeBytes: Int, _ interruption: Interruption) throws(CodecError) -> UInt32 {
         let rows = try decoded(from: source, wholeBytes: wholeBytes, interruption, cpng_verify)
-        let frames = try verifyFrames(wholeBytes: wholeBytes, interruption)
-        return (rows.duration + frames, rows.chunks)
+        try verifyFrames(wholeBytes: wholeBytes, interruption)
+        return rows.chunks
     }
 
     /// Decodes every frame except the static image, and keeps nothing.
-    ///
-    /// - Returns: The processor time of all.
-    private func verifyFrames(
-        wholeBytes: Int, _ interruption: Interruption
-    ) throws(CodecError) -> Duration {
-        var duration = Duration.zero
+    private func verifyFrames(wholeBytes: Int, _ interruption: Interruption) throws(CodecError) {
         try forEachFrame(interruption) { still, _ throws(CodecError) in
-            let rows = try decoded(from: still, wholeBytes: wholeBytes, interruption, cpng_verify)
-            duration += rows.duration
+            _ = try decoded(from: still, wholeBytes: wholeBytes, interruption, cpng_verify)
         }
-        return duration
     }
 
     /// Assembles every frame except the static image as a still PNG.
@@ -229,13 +217,13 @@ struct PNGSource: ImageDecoding, OwnFormatMaking, EXIFCarrying, WarningNoting {
     func raster(
         _ request: RasterRequest, _ interruption: Interruption
     ) throws(CodecError) -> Raster {
-        let others = try verifyFrames(wholeBytes: 0, interruption)
-        var samples = cpng_colours()
+        try verifyFrames(wholeBytes: 0, interruption)
+        var colour = ColourDescription()
         let rows: cpng_image
         switch request.form {
         case .native:
             rows = try decoded(from: source, interruption) { bytes, count, limits, rows, message in
-                cpng_decode(bytes, count, limits, rows, &samples, message)
+                cpng_decode(bytes, count, limits, rows, &colour.samples, message)
             }
         case .opaque(let colour):
             let background = [colour.red, colour.green, colour.blue]
@@ -243,11 +231,7 @@ struct PNGSource: ImageDecoding, OwnFormatMaking, EXIFCarrying, WarningNoting {
                 cpng_decode_opaque(bytes, count, limits, background, rows, message)
             }
         }
-        var colour = ColourDescription()
-        colour.samples = samples
-        return Raster(
-            owning: rows, colour: colour, orientation: file.orientation,
-            decodeDuration: rows.duration + others)
+        return Raster(owning: rows, colour: colour, orientation: file.orientation)
     }
 
     func ownWay(by recipe: Recipe) -> OwnWay? {
@@ -304,8 +288,4 @@ struct PNGSource: ImageDecoding, OwnFormatMaking, EXIFCarrying, WarningNoting {
         default: throw .broken(text)
         }
     }
-}
-
-extension cpng_image {
-    fileprivate var duration: Duration { .nanoseconds(Int64(clamping: nanoseconds)) }
 }

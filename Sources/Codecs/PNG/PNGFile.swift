@@ -401,7 +401,7 @@ extension PNGFile {
                 return .unconvertible(
                     "a PNG of narrow range (cICP), which is kept by same and original only")
             }
-            return CodePointColours.colours(
+            return SourceColours(
                 primaries: Int(points[0]), transfer: Int(points[1]), ofA: "a PNG")
         }
         if let profile = profile(source, limits: limits) { return SourceColours(profile) }
@@ -423,8 +423,8 @@ extension PNGFile {
         var primaries: RGBSpace.Primaries?
         if let xy = chromaticities {
             let given = RGBSpace.Primaries(
-                red: .init((xy[2], xy[3])), green: .init((xy[4], xy[5])),
-                blue: .init((xy[6], xy[7])), white: .init((xy[0], xy[1])))
+                red: [xy[2], xy[3]], green: [xy[4], xy[5]], blue: [xy[6], xy[7]],
+                white: [xy[0], xy[1]])
             if given.areConvertible { primaries = given }
         }
         guard let gamma else {

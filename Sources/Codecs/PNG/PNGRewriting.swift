@@ -14,14 +14,15 @@ struct PNGRewriting {
     /// Returns the source without malformed chunks, or an animation without its metadata.
     func passedThrough() throws(CodecError) -> ProcessedImage {
         // For an animation, only the memory for its own data was reserved.
-        let (duration, valid) = try png.verified(
+        let start = ThreadClock.now
+        let valid = try png.verified(
             wholeBytes: file.animation == nil ? .max : 0, interruption)
         let begin = ThreadClock.now
         let metadata = metadata(valid: valid, isUpright: false)
         let pieces = file.stripped(source, metadata, stripping: recipe.stripping)
         return ProcessedImage(
-            keeping: header, as: try .init(joining: pieces, of: source), decodeDuration: duration,
-            encodeDuration: ThreadClock.now - begin)
+            keeping: header, as: try .init(joining: pieces, of: source),
+            decodeDuration: begin - start, encodeDuration: ThreadClock.now - begin)
     }
 
     /// Returns the same pixels with the orientation applied and without interlacing, or the
@@ -55,7 +56,7 @@ struct PNGRewriting {
         return ProcessedImage(
             output: output, format: .png, widthInPixels: width, heightInPixels: height,
             orientation: isTurned && encoded != nil ? ExifOrientation.upright : file.orientation,
-            decodeDuration: raster.decodeDuration, encodeDuration: ThreadClock.now - begin)
+            encodeDuration: ThreadClock.now - begin)
     }
 
     private func metadata(valid: UInt32, isUpright: Bool) -> PNGFile.Metadata {

@@ -1,6 +1,5 @@
 internal import CPNG
 internal import CResample
-internal import Glibc
 
 /// The parameters of a resize.
 struct Resampling {
@@ -35,20 +34,8 @@ extension Raster {
         _ resampling: Resampling, _ interruption: Interruption
     ) throws(CodecError) -> Raster {
         precondition(bitDepth >= 8 && !isIndexed && alpha != .byColour)
-        let pixelBytes = channels * bitDepth / 8
-        var made = rows
-        made.width = UInt32(resampling.widthInPixels)
-        made.height = UInt32(resampling.heightInPixels)
-        made.row_bytes = resampling.widthInPixels * pixelBytes
-        made.interruption = interruption.pointer
-        let (bytes, overflow) = (made.row_bytes + 1).multipliedReportingOverflow(
-            by: resampling.heightInPixels)
-        guard !overflow, let memory = malloc(bytes) else {
-            throw .outOfMemory("no memory for the pixels")
-        }
-        made.rows = memory.bindMemory(to: UInt8.self, capacity: bytes)
-        let result = Raster(
-            owning: made, colour: colour, orientation: orientation, decodeDuration: decodeDuration)
+        let result = try blank(
+            resampling.widthInPixels, resampling.heightInPixels, interruption)
         try fill(result.rows, resampling, interruption)
         return result
     }

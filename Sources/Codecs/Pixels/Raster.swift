@@ -22,18 +22,15 @@ struct Raster: ~Copyable {
     var colour: ColourDescription
     /// EXIF orientation, 1…8, still to be applied to the rows.
     var orientation: Int
-    /// Processor time.
-    var decodeDuration: Duration
 
     /// Takes over the memory of the rows.
     init(
         owning rows: cpng_image, colour: ColourDescription = ColourDescription(),
-        orientation: Int = ExifOrientation.upright, decodeDuration: Duration
+        orientation: Int = ExifOrientation.upright
     ) {
         self.rows = rows
         self.colour = colour
         self.orientation = orientation
-        self.decodeDuration = decodeDuration
     }
 
     /// Rows of 8 bits in new memory: zero if `isClear`, else undefined.
@@ -50,7 +47,7 @@ struct Raster: ~Copyable {
             owning: cpng_image_of(
                 memory.assumingMemoryBound(to: UInt8.self), UInt32(width), UInt32(height),
                 Int32(channels), interruption.pointer),
-            orientation: orientation, decodeDuration: .zero)
+            orientation: orientation)
     }
 
     deinit {
@@ -98,9 +95,7 @@ struct Raster: ~Copyable {
         guard cpng_sample(&source, UInt32(bands), UInt32(height), &copied) == CPNG_OK else {
             throw .outOfMemory("no memory for the pixels")
         }
-        return Raster(
-            owning: copied, colour: colour, orientation: orientation,
-            decodeDuration: decodeDuration)
+        return Raster(owning: copied, colour: colour, orientation: orientation)
     }
 
     /// 8-bit grey or RGB: palettes and fewer bits expanded, 16 bits rounded to 8, and transparency
@@ -130,7 +125,7 @@ struct Raster: ~Copyable {
         }
         return Raster(
             owning: made, colour: ColourDescription(profile: colour.profile),
-            orientation: orientation, decodeDuration: decodeDuration)
+            orientation: orientation)
     }
 
     /// The same raster, or an opaque copy if requested and not yet opaque.

@@ -11,7 +11,7 @@ package enum CodecLibraries {
     /// As the program was built with it: the loaded one does not say.
     package static var libjpegTurbo: String { String(cString: cjpeg_library_version()) }
     /// The decoded formats and the versions of their decoders: `jpeg/2.1.5,png/1.6.39`.
-    package static let decoders = ImageFormat.allCases.compactMap { $0.codec?.decoder }
+    package static let decoders = ImageFormat.allCases.compactMap { $0.codec?.decoder() }
         .joined(separator: ",")
     /// The version of the library that applies profiles: `colours/2.14`. Different without it, so
     /// that its failures are retried once it is installed.

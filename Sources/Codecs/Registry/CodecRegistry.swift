@@ -34,25 +34,17 @@ extension SameRule {
     static let avif = keptUnlessFiner(encodedAs: .avif)
 }
 
-/// How a source is handled.
-enum SourceWay {
-    case decoded(ImageCodec)
-    /// Stored unchanged, after a check of its container.
-    case asItCame(ImageFormat)
-}
-
-/// Decides by the first bytes how a source is handled.
+/// Returns the format of the first bytes.
 ///
 /// - Throws: `notAnImage`; `unsupported` or `leftOut` for a format that is not decoded, if the rule
 ///   refuses it.
-func way(
+func acceptedFormat(
     of source: UnsafeRawBufferPointer, _ others: OtherFormats
-) throws(CodecError) -> SourceWay {
+) throws(CodecError) -> ImageFormat {
     guard !source.isEmpty else { throw .notAnImage("no bytes") }
     guard let format = sniffed(source) else { throw .notAnImage("unrecognised file signature") }
-    if let codec = format.codec { return .decoded(codec) }
-    try others.check("\(format.rawValue) is not decoded")
-    return .asItCame(format)
+    if format.codec == nil { try others.check("\(format.rawValue) is not decoded") }
+    return format
 }
 
 extension OtherFormats {

@@ -1,10 +1,7 @@
 internal import PrefetchModel
 
-/// One file of a decoded format, its structure read.
-///
-/// These are all requirements of a format that is only decoded. Formats that can do more also
-/// conform to ``ScaledDecoding``, ``OwnFormatMaking``, ``DataKeeping``, ``EXIFCarrying``,
-/// ``PlaceholderNoting`` or ``WarningNoting``. For errors and interruption see ``ImageProcessor``.
+/// One file of a decoded format, its structure read. For errors and interruption see
+/// ``ImageProcessor``.
 protocol ImageDecoding: SendableMetatype {
     /// Reads the header of a file or of its beginning, without a limit on its size.
     ///
@@ -12,8 +9,16 @@ protocol ImageDecoding: SendableMetatype {
     ///   `unsupported`; `tooManyPixels` if the pixels cannot be counted.
     static func header(of source: UnsafeRawBufferPointer) throws(CodecError) -> ImageHeader
 
+    /// Reads the structure of a whole file. The bytes must outlive the value.
+    init(
+        _ source: UnsafeRawBufferPointer, header: ImageHeader, limits: CodecLimits
+    ) throws(CodecError)
+
     /// The colours that the file declares for the samples of its raster.
     var colours: SourceColours { get }
+
+    /// Takes faults that lose no pixel, despite which the file is accepted.
+    var note: WarningNote { get }
 
     /// Decodes the picture; of an animation the first frame, with every frame verified. Colours are
     /// as the file declares them, except that inks (CMYK) become sRGB.
@@ -29,6 +34,65 @@ protocol ImageDecoding: SendableMetatype {
     func check(
         _ depth: CheckDepth, memoryBytes: Int, _ interruption: Interruption
     ) throws(CodecError)
+
+    // MARK: Only some formats
+
+    /// The possible headers of a file, given its beginning; only for formats with metadata after
+    /// the header.
+    static func outlook(
+        on header: ImageHeader, of beginning: UnsafeRawBufferPointer
+    ) throws(CodecError) -> HeaderOutlook
+
+    /// The first fault that opening, checking or decoding has found so far.
+    var warning: ImageWarning? { get }
+
+    /// The TIFF structure of EXIF that can be copied into a new file; nil without one.
+    var exif: [UInt8]? { get }
+
+    /// Decodes one raster for each request, all at different scales, for less than one by one and
+    /// with the same pixels.
+    ///
+    /// - Throws: Why not; each is then decoded alone.
+    func rasters(
+        _ requests: [RasterRequest], _ interruption: Interruption
+    ) throws(CodecError) -> ScaledRasters
+
+    /// The way to make the source's own format by a recipe; nil if the ordinary encoder of pixels
+    /// does it.
+    func ownWay(by recipe: Recipe) throws(CodecError) -> OwnWay?
+
+    /// Starts collecting the data of a placeholder during work without pixels.
+    ///
+    /// - Returns: A function that makes the placeholder; nil if nothing has been collected by then.
+    func notePlaceholder() -> () -> Placeholder?
+}
+
+extension ImageDecoding {
+    static func outlook(
+        on header: ImageHeader, of beginning: UnsafeRawBufferPointer
+    ) throws(CodecError) -> HeaderOutlook { HeaderOutlook(headers: [header], isFinal: true) }
+
+    var colours: SourceColours { .undeclared }
+
+    var warning: ImageWarning? { note.warning }
+
+    var exif: [UInt8]? { nil }
+
+    func rasters(
+        _ requests: [RasterRequest], _ interruption: Interruption
+    ) throws(CodecError) -> ScaledRasters { throw .unsupported("one scale") }
+
+    func ownWay(by recipe: Recipe) throws(CodecError) -> OwnWay? { nil }
+
+    func notePlaceholder() -> () -> Placeholder? { { nil } }
+
+    /// The EXIF of a new file with the orientation applied. Data without a whole TIFF
+    /// directory is dropped: libpng warns of it, and libavif refuses the picture.
+    func exif(keptBy recipe: Recipe) -> [UInt8]? {
+        guard recipe.stripping == .none, let exif else { return nil }
+        return exif.withUnsafeBytes { ExifOrientation.isWhole(tiff: $0) }
+            ? ExifOrientation.uprightTIFF(exif) : nil
+    }
 }
 
 /// How far a file is checked for damage.
@@ -40,25 +104,6 @@ enum CheckDepth {
     case structure
     /// Everything is decoded.
     case pixels
-}
-
-// MARK: Capabilities
-
-/// Decodes several scales together, for less than one by one and with the same pixels.
-protocol ScaledDecoding: ImageDecoding {
-    /// Decodes one raster for each request, all at different scales. The first has the time of all.
-    ///
-    /// - Throws: Why not; each is then decoded alone.
-    func rasters(
-        _ requests: [RasterRequest], _ interruption: Interruption
-    ) throws(CodecError) -> ScaledRasters
-}
-
-/// Makes results of the source's own format that an encoder of pixels cannot.
-protocol OwnFormatMaking: ImageDecoding {
-    /// The way to make the source's own format by a recipe; nil if the ordinary encoder of pixels
-    /// does it.
-    func ownWay(by recipe: Recipe) throws(CodecError) -> OwnWay?
 }
 
 /// Keeps the source's own data as a result, see ``PrefetchModel/SameRule/Keeping``.
@@ -88,44 +133,4 @@ enum OwnWay {
     case rewriting(
         (_ raster: consuming Raster, _ interruption: Interruption) throws(CodecError) ->
             ProcessedImage)
-}
-
-/// Has EXIF that can be copied into a new file.
-protocol EXIFCarrying: ImageDecoding {
-    /// The TIFF structure; nil without one.
-    var exif: [UInt8]? { get }
-}
-
-/// Collects the data of a placeholder while it works without pixels.
-protocol PlaceholderNoting: ImageDecoding {
-    /// Starts collecting.
-    ///
-    /// - Returns: A function that makes the placeholder; nil if nothing has been collected by then.
-    func notePlaceholder() -> () -> Placeholder?
-}
-
-/// Accepts files with faults that lose no pixel.
-protocol WarningNoting: ImageDecoding {
-    var note: WarningNote { get }
-
-    /// The first fault that opening, checking or decoding has found so far.
-    var warning: ImageWarning? { get }
-}
-
-extension WarningNoting {
-    var warning: ImageWarning? { note.warning }
-}
-
-extension ImageDecoding {
-    var colours: SourceColours { .undeclared }
-
-    /// The EXIF of a new file with the orientation applied. Data without a whole TIFF
-    /// directory is dropped: libpng warns of it, and libavif refuses the picture.
-    func exif(keptBy recipe: Recipe) -> [UInt8]? {
-        guard recipe.stripping == .none, let exif = (self as? any EXIFCarrying)?.exif else {
-            return nil
-        }
-        return exif.withUnsafeBytes { ExifOrientation.isWhole(tiff: $0) }
-            ? ExifOrientation.uprightTIFF(exif) : nil
-    }
 }

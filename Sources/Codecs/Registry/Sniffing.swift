@@ -41,12 +41,37 @@ enum Recognition: Hashable {
 }
 
 /// Bytes of any value in a signature.
-func unknown(_ count: Int) -> [UInt8?] { Array(repeating: nil, count: count) }
+private func unknown(_ count: Int) -> [UInt8?] { Array(repeating: nil, count: count) }
 
 extension ImageFormat {
+    /// Compares the beginning of a file with the format's signatures. Must not require more than
+    /// ``signatureBytes`` bytes.
     fileprivate func recognition(of bytes: UnsafeRawBufferPointer) -> Recognition {
-        if let codec { return codec.recognition(bytes) }
-        return container?.recognition(of: bytes) ?? .other
+        switch self {
+        case .jpeg: Recognition(of: bytes, by: [0xFF, 0xD8, 0xFF])
+        case .png: Recognition(of: bytes, by: [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A])
+        case .webp:
+            Recognition(of: bytes, by: Array("RIFF".utf8) + unknown(4) + Array("WEBP".utf8))
+        case .gif: Recognition(of: bytes, by: Array("GIF87a".utf8), Array("GIF89a".utf8))
+        case .bmp:
+            // Two letters alone begin many a text, so the header's size must be a known one too.
+            Recognition(of: bytes, by: Array("BM".utf8) + unknown(16)).confirmed(
+                [12, 16, 40, 52, 56, 64, 108, 124].contains(bytes.littleEndian32(at: 14)))
+        case .tiff:
+            Recognition(
+                of: bytes, by: [0x49, 0x49, 0x2A, 0], [0x4D, 0x4D, 0, 0x2A],
+                [0x49, 0x49, 0x2B, 0, 8, 0, 0, 0], [0x4D, 0x4D, 0, 0x2B, 0, 8, 0, 0])
+        case .avif, .heif: isoBaseMediaRecognition(of: bytes, as: self)
+        case .jpegXL: Recognition(of: bytes, by: [0xFF, 0x0A], boxed("JXL "))
+        case .jpeg2000:
+            Recognition(of: bytes, by: boxed("jP  "), JPEG2000Container.startOfCodestream)
+        case .icon:
+            // Type 1 (icon) or 2 (cursor), at least one picture, and its reserved byte 0.
+            Recognition(of: bytes, by: [0, 0, 1, 0] + unknown(18), [0, 0, 2, 0] + unknown(18))
+                .confirmed((bytes[4] != 0 || bytes[5] != 0) && bytes[9] == 0)
+        case .svg: SVGContainer.recognition(of: bytes)
+        case .pdf: Recognition(of: bytes, by: Array("%PDF-".utf8))
+        }
     }
 }
 
@@ -54,21 +79,13 @@ extension ImageFormat {
 /// ``SVGContainer/recognition(of:)``.
 let signatureBytes = 256
 
-func webPRecognition(of bytes: UnsafeRawBufferPointer) -> Recognition {
-    Recognition(of: bytes, by: Array("RIFF".utf8) + unknown(4) + Array("WEBP".utf8))
-}
-
-func gifRecognition(of bytes: UnsafeRawBufferPointer) -> Recognition {
-    Recognition(of: bytes, by: Array("GIF87a".utf8), Array("GIF89a".utf8))
-}
-
 /// The signature box of JPEG XL (ISO/IEC 18181-2) and JPEG 2000 (ISO/IEC 15444-1, I.5.1).
-func boxed(_ type: StaticString) -> [UInt8] {
+private func boxed(_ type: StaticString) -> [UInt8] {
     [0, 0, 0, 0x0C] + (0..<4).map { type.utf8Start[$0] } + [0x0D, 0x0A, 0x87, 0x0A]
 }
 
 /// Whether the `ftyp` box names the format.
-func isoBaseMediaRecognition(
+private func isoBaseMediaRecognition(
     of bytes: UnsafeRawBufferPointer, as format: ImageFormat
 ) -> Recognition {
     if isoBaseMediaFormat(bytes) == format { return .recognised }
@@ -104,10 +121,4 @@ private func isoBaseMediaFormat(_ bytes: UnsafeRawBufferPointer) -> ImageFormat?
     }
     // The brand of AVIF may follow.
     return isImage && bytes.count >= last ? .heif : nil
-}
-
-/// Type 1 (icon) or 2 (cursor), at least one picture, and its reserved byte 0.
-func iconRecognition(of bytes: UnsafeRawBufferPointer) -> Recognition {
-    Recognition(of: bytes, by: [0, 0, 1, 0] + unknown(18), [0, 0, 2, 0] + unknown(18))
-        .confirmed((bytes[4] != 0 || bytes[5] != 0) && bytes[9] == 0)
 }

@@ -134,21 +134,20 @@ extension Raster {
     }
 
     /// A raster of the same form, its samples undefined.
-    private func blank(
+    func blank(
         _ width: Int, _ height: Int, _ interruption: Interruption
     ) throws(CodecError) -> Raster {
-        let (bytes, overflows) = (width * channels + 1).multipliedReportingOverflow(by: height)
+        var made = rows
+        made.width = UInt32(width)
+        made.height = UInt32(height)
+        made.row_bytes = width * channels * bitDepth / 8
+        made.interruption = interruption.pointer
+        let (bytes, overflows) = (made.row_bytes + 1).multipliedReportingOverflow(by: height)
         guard !overflows, let memory = malloc(bytes) else {
             throw .outOfMemory("no memory for the pixels")
         }
-        var made = rows
         made.rows = memory.assumingMemoryBound(to: UInt8.self)
-        made.width = UInt32(width)
-        made.height = UInt32(height)
-        made.row_bytes = width * channels
-        made.interruption = interruption.pointer
-        return Raster(
-            owning: made, colour: colour, orientation: orientation, decodeDuration: decodeDuration)
+        return Raster(owning: made, colour: colour, orientation: orientation)
     }
 
     /// - Precondition: the orientation is applied, and there are colours.

@@ -7,13 +7,12 @@
         /// WebP (RFC 9649) by libwebp. `same` keeps data that is lossless or no finer than the
         /// quality.
         static let webP: ImageCodec? = ImageCodec(
-            decoder: "webp/\(WebPSource.version)", same: .webP,
-            recognition: webPRecognition, open: WebPSource.init, outlook: WebPSource.outlook,
+            decoder: { "webp/\(WebPSource.version)" }, same: .webP, source: WebPSource.self,
             encoder: .webP, animationEncoder: .webP)
     }
 
     /// A WebP with all its chunks.
-    struct WebPSource: ImageDecoding, DataKeeping, EXIFCarrying, WarningNoting {
+    struct WebPSource: DataKeeping {
         let source: UnsafeRawBufferPointer
         let header: ImageHeader
         let limits: CodecLimits
@@ -118,7 +117,7 @@
         }
 
         /// Frames and metadata follow the header of an extended file.
-        fileprivate static func outlook(
+        static func outlook(
             on header: ImageHeader, of beginning: UnsafeRawBufferPointer
         ) throws(CodecError) -> HeaderOutlook {
             let file = try WebPFile(beginning)
@@ -185,9 +184,8 @@
         func raster(
             _ request: RasterRequest, _ interruption: Interruption
         ) throws(CodecError) -> Raster {
-            let begin = ThreadClock.now
             if isAnimation { try verifyFrames(interruption) }
-            var raster = try Raster(
+            let raster = try Raster(
                 width: header.widthInPixels, height: header.heightInPixels,
                 channels: header.channels, isClear: isAnimation, orientation: header.orientation,
                 interruption)
@@ -202,7 +200,6 @@
                 try decode(
                     still, header.widthInPixels, header.heightInPixels, into: rows, interruption)
             }
-            raster.decodeDuration = ThreadClock.now - begin
             return try raster.formed(as: request.form, interruption)
         }
 

@@ -46,11 +46,7 @@ struct EntryPlan {
     /// - Throws: `unsupported` for a picture that the format cannot hold, or a format that this
     ///   build does not encode.
     func way(to format: EncodedFormat, by recipe: Recipe) throws(CodecError) -> CodecWay {
-        if format == ownFormat,
-            let own = try (source as? any OwnFormatMaking)?.ownWay(by: recipe)
-        {
-            return .own(own)
-        }
+        if format == ownFormat, let own = try source.ownWay(by: recipe) { return .own(own) }
         if recipe.encoding == .same, isIrreplaceable(for: recipe) { return .container }
         try format.check(header.widthInPixels, header.heightInPixels)
         switch format {

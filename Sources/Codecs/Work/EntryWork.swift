@@ -13,7 +13,7 @@ struct EntryWork: ~Copyable {
     private(set) var isDecoded = false
 
     /// The fault found so far, despite which the source is accepted.
-    var warning: ImageWarning? { (source as? any WarningNoting)?.warning }
+    var warning: ImageWarning? { source.warning }
 
     private var source: any ImageDecoding { plan.source }
     private var header: ImageHeader { plan.header }
@@ -125,17 +125,22 @@ struct EntryWork: ~Copyable {
             return plan.kept(image, by: recipe)
         case .own(.rewriting(let make)):
             let raster = try decoded(RasterRequest(form: .native), interruption)
-            return plan.kept(try make(raster, interruption), by: recipe)
+            let duration = rasters.takeDuration()
+            var image = plan.kept(try make(raster, interruption), by: recipe)
+            image.decodeDuration = duration
+            return image
         case .raster(let form):
             let handling = try plan.handling(by: recipe, as: format)
             var raster = try decoded(
                 RasterRequest(form: form, conversion: handling.conversion), interruption)
+            let duration = rasters.takeDuration()
             raster = try raster.described(by: handling.profile, interruption)
             if format.encoder?.hasAlpha == false {
                 raster = try raster.formed(as: .opaque(recipe.background), interruption)
             }
             let exif = source.exif(keptBy: recipe)
             var image = try format.encoded(raster, exif: exif, by: recipe, interruption)
+            image.decodeDuration = duration
             image.colour = handling.treatment
             return try keptData(insteadOf: image, by: recipe) ?? image
         }
@@ -178,10 +183,12 @@ struct EntryWork: ~Copyable {
         isDecoded = true
         var raster = try decoded(
             RasterRequest(form: .native, conversion: handling.conversion), interruption)
+        let duration = rasters.takeDuration()
         raster = try raster.described(by: handling.profile, interruption)
         let exif = source.exif(keptBy: recipe)
         var image = try FormatChoice(recipe: recipe, interruption: interruption)
             .smallest(of: raster, exif: exif, beside: kept)
+        image.decodeDuration += duration
         image.colour = image.colour ?? handling.treatment
         return image
     }
@@ -208,7 +215,7 @@ struct EntryWork: ~Copyable {
         let begin = ThreadClock.now
         var picture = try decoded.transformed(by: steps, overlays, interruption)
         rasters.putBack(decoded, after: request)
-        picture.decodeDuration = rasters.takeDuration()
+        let decodeDuration = rasters.takeDuration()
         picture = try picture.described(by: handling.profile, interruption)
         if format.encoder?.hasAlpha == false {
             picture = try picture.opaque(over: recipe.background, interruption)
@@ -217,6 +224,7 @@ struct EntryWork: ~Copyable {
         let exif = source.exif(keptBy: recipe)
         let duration = ThreadClock.now - begin
         var image = try format.encoded(picture, exif: exif, by: recipe, interruption)
+        image.decodeDuration = decodeDuration
         image.encodeDuration += duration
         if header.isAnimated, recipe.animation == .keep { image.framesOfSource = header.frames }
         image.colour = handling.treatment

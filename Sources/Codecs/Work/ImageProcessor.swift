@@ -125,7 +125,7 @@ package enum ImageProcessor {
         guard let container = header.format.container else {
             throw .unsupported("\(header.format.rawValue) is not decoded")
         }
-        try container.check(
+        let warning = try container.check(
             source, memoryBytes: min(memoryBytes, container.memoryBytes(ofSource: source.count)),
             interruption)
         let image = ProcessedImage(
@@ -134,7 +134,7 @@ package enum ImageProcessor {
         return ProcessedEntry(
             header: header, isDecoded: false, decodeDuration: .zero, encodeDuration: .zero,
             results: Array(repeating: .success(image), count: count), placeholder: nil,
-            warning: container.warning(about: source, interruption))
+            warning: warning)
     }
 
     /// Upper estimate, in bytes, for

@@ -23,7 +23,7 @@ package struct ProcessedImage: Sendable {
     package internal(set) var framesOfSource: Int?
     /// Processor time, like the encoding's; zero if the source was already decoded for another
     /// result.
-    package internal(set) var decodeDuration: Duration
+    package internal(set) var decodeDuration = Duration.zero
     package internal(set) var encodeDuration: Duration
     /// Nil for sources that are stored unchanged without looking.
     package internal(set) var colour: ColourTreatment?

@@ -66,11 +66,7 @@ struct SharedRasters: ~Copyable {
     mutating func borrow(
         _ request: RasterRequest, _ interruption: Interruption
     ) throws(CodecError) -> Raster {
-        guard let sharing = shared[request.scale] else {
-            let decoded = try decode(request, interruption)
-            unreportedDuration = decoded.decodeDuration
-            return decoded
-        }
+        guard let sharing = shared[request.scale] else { return try decode(request, interruption) }
         let decoded = try use(sharing, at: request.scale, interruption)
         guard let conversion = request.conversion, sharing.request.conversion == nil else {
             return decoded
@@ -104,25 +100,17 @@ struct SharedRasters: ~Copyable {
         guard let sharing = shared[request.scale] else { return try decode(request, interruption) }
         let decoded = try use(sharing, at: request.scale, interruption)
         if let conversion = request.conversion, sharing.request.conversion == nil {
-            var result = try converted(decoded, by: conversion, sharing, interruption)
-            result.decodeDuration = takeDuration()
-            return result
+            return try converted(decoded, by: conversion, sharing, interruption)
         }
         let isUsedAgain = sharing.uses > 1
-        var result: Raster
-        switch request.form {
-        case .opaque(let background) where request.form != sharing.request.form:
-            result = try decoded.opaque(over: background, interruption)
+        if case .opaque(let background) = request.form, request.form != sharing.request.form {
+            let result = try decoded.opaque(over: background, interruption)
             if isUsedAgain { kept.put(decoded, at: request.scale) }
-        default:
-            if isUsedAgain {
-                result = try decoded.copy()
-                kept.put(decoded, at: request.scale)
-            } else {
-                result = decoded
-            }
+            return result
         }
-        result.decodeDuration = takeDuration()
+        guard isUsedAgain else { return decoded }
+        let result = try decoded.copy()
+        kept.put(decoded, at: request.scale)
         return result
     }
 
@@ -153,7 +141,6 @@ struct SharedRasters: ~Copyable {
             decoded = kept
         } else {
             decoded = try decode(sharing.request, interruption)
-            unreportedDuration += decoded.decodeDuration
         }
         decoded.follow(interruption)
         return decoded
@@ -162,7 +149,10 @@ struct SharedRasters: ~Copyable {
     private mutating func decode(
         _ request: RasterRequest, _ interruption: Interruption
     ) throws(CodecError) -> Raster {
-        try finished(source.raster(request, interruption), by: request, interruption)
+        let begin = ThreadClock.now
+        let raster = try source.raster(request, interruption)
+        unreportedDuration += ThreadClock.now - begin
+        return try finished(raster, by: request, interruption)
     }
 
     /// Converts the colours of a new raster, and notes its placeholder.
@@ -171,9 +161,9 @@ struct SharedRasters: ~Copyable {
     ) throws(CodecError) -> Raster {
         var decoded = raster
         if let conversion = request.conversion {
-            let (begin, duration) = (ThreadClock.now, decoded.decodeDuration)
+            let begin = ThreadClock.now
             decoded = try decoded.converted(by: conversion, interruption)
-            decoded.decodeDuration = duration + (ThreadClock.now - begin)
+            unreportedDuration += ThreadClock.now - begin
         }
         placeholder.add(decoded)
         return decoded
@@ -186,7 +176,7 @@ struct SharedRasters: ~Copyable {
         guard !joined.isEmpty else { return }
         let scales = joined
         joined = []
-        guard let source = source as? any ScaledDecoding else { return }
+        let begin = ThreadClock.now
         var decoded: ScaledRasters
         do throws(CodecError) {
             decoded = try source.rasters(
@@ -196,13 +186,13 @@ struct SharedRasters: ~Copyable {
         } catch {
             return
         }
+        unreportedDuration += ThreadClock.now - begin
         // The smallest is large enough for a placeholder, and cheapest.
         for scale in scales.reversed() {
             guard let request = shared[scale]?.request, let taken = decoded.take(scale) else {
                 continue
             }
             let raster = try finished(taken, by: request, interruption)
-            unreportedDuration += raster.decodeDuration
             kept.put(raster, at: scale)
         }
     }
@@ -230,7 +220,7 @@ struct PlaceholderCollector {
     private let noted: (() -> Placeholder?)?
 
     init(for source: any ImageDecoding, isWanted: Bool) {
-        noted = isWanted ? (source as? any PlaceholderNoting)?.notePlaceholder() ?? { nil } : nil
+        noted = isWanted ? source.notePlaceholder() : nil
     }
 
     var wantsMore: Bool { noted != nil && ofPixels == nil }

@@ -16,8 +16,8 @@ struct ColourTests {
         _ pixels: [[Int]], bitDepth: Int, _ primaries: Int, _ transfer: Int
     ) throws -> [[Int]] {
         guard
-            case .converted(let space) = CodePointColours(
-                primaries: primaries, transfer: transfer)
+            case .space(let space) = SourceColours(
+                primaries: primaries, transfer: transfer, ofA: "a picture")
         else { return pixels }
         let bytes = pixels.joined().flatMap {
             bitDepth == 8 ? [UInt8($0)] : [UInt8($0 >> 8), UInt8($0 & 255)]
@@ -31,7 +31,7 @@ struct ColourTests {
             image.row_bytes *= 2
             image.filter_distance *= 2
         }
-        var raster = Raster(owning: image, decodeDuration: .zero)
+        var raster = Raster(owning: image)
         try raster.convertToSRGB(from: space, interruption())
         return (0..<pixels.count).map { pixel in
             (0..<3).map { channel in
@@ -160,8 +160,8 @@ struct ColourTests {
     ])
     func leavesOtherSpacesUnconverted(primaries: Int, transfer: Int, text: String) {
         guard
-            case .unconverted(let why) = CodePointColours(
-                primaries: primaries, transfer: transfer)
+            case .unconvertible(let why) = SourceColours(
+                primaries: primaries, transfer: transfer, ofA: "a picture")
         else {
             Issue.record("converted")
             return
@@ -171,10 +171,8 @@ struct ColourTests {
 
     @Test(arguments: [(1, 1), (1, 2), (2, 2), (2, 13), (1, 6), (2, 14)])
     func keepsSpacesEqualToSRGB(primaries: Int, transfer: Int) {
-        guard case .sRGB = CodePointColours(primaries: primaries, transfer: transfer) else {
-            Issue.record("converted")
-            return
-        }
+        let colours = SourceColours(primaries: primaries, transfer: transfer, ofA: "a picture")
+        #expect(colours == (primaries == 2 && transfer == 2 ? .undeclared : .sRGB(profile: nil)))
     }
 
     // MARK: Files

@@ -100,8 +100,7 @@ import Testing
         let generated = GeneratedPNG(
             width: width, height: 1, colorType: colorType, bitDepth: 16)
         return Raster(
-            owning: try generated.rows { x, _ in (0..<channels).map { sample(x, $0) } },
-            decodeDuration: .zero)
+            owning: try generated.rows { x, _ in (0..<channels).map { sample(x, $0) } })
     }
 
     private func samples(_ raster: borrowing Raster) throws -> [Int] {

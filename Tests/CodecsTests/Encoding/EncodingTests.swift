@@ -292,7 +292,7 @@ struct EncodingTests {
                 throw .outOfMemory("no rows")
             }
             return try encoder.encode(
-                Raster(owning: rows, decodeDuration: .zero), nil, Recipe(encoding: .avif),
+                Raster(owning: rows), nil, Recipe(encoding: .avif),
                 Interruption(CodecLimits(), nil)
             ).count
         }

@@ -61,7 +61,7 @@ import Testing
         image.color_type = type
         image.row_bytes = rowBytes
         return Raster(
-            owning: image, colour: colour, orientation: orientation, decodeDuration: .zero)
+            owning: image, colour: colour, orientation: orientation)
     }
 
     private func placeholder(of raster: consuming Raster) throws -> Placeholder {

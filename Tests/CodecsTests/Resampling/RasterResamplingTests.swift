@@ -34,7 +34,7 @@ import Testing
         image.color_type = [0, 0, 4, 2, 6][picture.channels]
         image.row_bytes = bytes
         image.filter_distance = Int32(picture.channels * picture.bitDepth / 8)
-        return Raster(owning: image, decodeDuration: .zero)
+        return Raster(owning: image)
     }
 
     @Test(arguments: 1...4, [8, 16])

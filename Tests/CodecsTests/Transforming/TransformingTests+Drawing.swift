@@ -211,9 +211,8 @@ extension TransformingTests {
 
     /// Opaque pixels take a faster way.
     @Test func opaquePicturesRotateLikeOnesWithAlpha() throws {
-        var opaque = try raster(channels: 3)
+        let opaque = try raster(channels: 3)
         let withAlpha = try opaque.plain(hasAlpha: true, interruption)
-        opaque.decodeDuration = .zero
         for angle in ["12.3", "200", "301.7,#336699"] {
             let one = try transformed(opaque, "rotate=\(angle)")
             let other = try transformed(withAlpha, "rotate=\(angle)")

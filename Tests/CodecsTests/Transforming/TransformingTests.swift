@@ -51,7 +51,7 @@ import Testing
         image.color_type = [0, 0, 4, 2, 6][channels]
         image.row_bytes = width * channels
         image.filter_distance = Int32(channels)
-        return Raster(owning: image, orientation: orientation, decodeDuration: .zero)
+        return Raster(owning: image, orientation: orientation)
     }
 
     func plan(_ steps: String, _ raster: borrowing Raster) throws -> TransformationPlan {
@@ -173,7 +173,7 @@ import Testing
 
     @Test(arguments: 1...4, ["blur=0.3", "blur=2", "blur=50", "20x20", "90x7!"])
     func blurKeepsFlatColour(channels: Int, steps: String) throws {
-        var raster = try raster(channels: channels)
+        let raster = try raster(channels: channels)
         let colour: [UInt8] = [200, 100, 7, 255]
         let rows = try #require(raster.rows.rows)
         for y in 0..<raster.heightInPixels {
@@ -183,7 +183,6 @@ import Testing
                     channels % 2 == 0 && channel == channels - 1 ? 255 : colour[channel]
             }
         }
-        raster.decodeDuration = .zero
         let made = try transformed(raster, steps)
         for (place, sample) in made.samples.enumerated() {
             let channel = place % channels

@@ -1,0 +1,76 @@
+#if AVIF
+    /// The file as libavif 0.11 should see it.
+    ///
+    /// The library refuses files with a track of sound, takes any auxiliary track for alpha, and
+    /// does not know that a box of length 0 extends to the end of the file (ISO/IEC 14496-12, 4.2).
+    enum AVIFView {
+        /// Calls `body` with a copy in which the tracks that are neither picture nor alpha are free
+        /// space and every box has its length; with the file where it can stay as it is.
+        ///
+        /// - Throws: The error of `body`, or `outOfMemory`.
+        static func read<Result>(
+            _ source: UnsafeRawBufferPointer,
+            _ body: (UnsafePointer<UInt8>, Int) throws(CodecError) -> Result
+        ) throws(CodecError) -> Result {
+            let start = try source.start
+            let pieces = pieces(of: source)
+            if pieces.isWhole(source) { return try body(start, source.count) }
+            let copy = try ImageBytes(joining: pieces, of: source, for: "libavif")
+            return try copy.withUnsafeBytes { (copy) throws(CodecError) in
+                try body(copy.start, copy.count)
+            }
+        }
+
+        /// Whether reading takes a copy of the file.
+        static func isCopied(_ source: UnsafeRawBufferPointer) -> Bool {
+            !pieces(of: source).isWhole(source)
+        }
+
+        private static func pieces(of source: UnsafeRawBufferPointer) -> [ImagePiece] {
+            var changes: [(range: Range<Int>, bytes: [UInt8])] = []
+            func change(_ offset: Int, _ bytes: [UInt8]) {
+                changes.append((offset..<offset + 4, bytes))
+            }
+            var walk = BoxWalk(source)
+            while let box = try? walk.box() {
+                let total = box.payload.upperBound - box.start
+                if box.isOpenEnded, total <= UInt32.max {
+                    change(box.start, UInt32(total).bigEndianBytes)
+                }
+                guard box.isA("moov") else { continue }
+                var tracks = BoxWalk(source, in: box.payload, allowsOpenEnds: true)
+                while let track = try? tracks.box() {
+                    guard track.isA("trak"), isHidden(track, in: source) else { continue }
+                    change(track.start + 4, Array("free".utf8))
+                }
+            }
+            return Array(source: 0..<source.count, without: changes.map(\.range)) {
+                changes[$0].bytes
+            }
+        }
+
+        /// Whether a track is neither picture nor alpha.
+        private static func isHidden(_ track: Box, in source: UnsafeRawBufferPointer) -> Bool {
+            func first(_ type: StaticString, in outer: Box?, after skipped: Int = 0) -> Box? {
+                guard let payload = outer?.payload, payload.count >= skipped else { return nil }
+                return try? Box.first(
+                    type, of: source, in: payload.dropFirst(skipped), allowsOpenEnds: true)
+            }
+            let media = first("mdia", in: track)
+            guard let handler = first("hdlr", in: media), handler.payload.count >= 12 else {
+                return false
+            }
+            let type = handler.payload.lowerBound + 8
+            guard source.holds("pict", at: type) || source.holds("auxv", at: type) else {
+                return true
+            }
+            // An `auxi` in the sample description may name something else, such as depth. The
+            // fields of a visual sample entry precede it (ISO/IEC 14496-12, 12.1.3).
+            let table = first("stbl", in: first("minf", in: media))
+            let entry = first("av01", in: first("stsd", in: table), after: 8)
+            guard let auxiliary = first("auxi", in: entry, after: 78) else { return false }
+            return !AVIFItems.namesAlpha(
+                UnsafeRawBufferPointer(rebasing: source[auxiliary.payload]))
+        }
+    }
+#endif
