@@ -9,7 +9,7 @@ package struct CodecLimits: Hashable, Sendable {
     package var maximumWarnings = 100
     /// The size of an unpacked ICC profile. The largest in use are about 3 MB, for printing
     /// presses.
-    package var maximumMetadataBytes = 4 << 20
+    static let maximumMetadataBytes = 4 << 20
     /// The most memory that libjpeg may use for coefficients, a safeguard if the estimate from the
     /// header is too low. Zero means no limit.
     package var maximumLibraryBytes = 2 << 30

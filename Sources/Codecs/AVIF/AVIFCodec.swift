@@ -300,7 +300,8 @@
 
         /// The ICC profile; nil without a whole one for RGB, or for grey.
         private var profile: [UInt8]? {
-            guard let profile = metadata(CAVIF_ICC), profile.count <= limits.maximumMetadataBytes,
+            guard let profile = metadata(CAVIF_ICC),
+                profile.count <= CodecLimits.maximumMetadataBytes,
                 ICCProfile.fits(profile, channels: 3)
                     || container.is_grey && ICCProfile.fits(profile, channels: 1)
             else { return nil }

@@ -12,7 +12,6 @@ extension ImageCodec {
 /// A BMP, its headers read.
 private struct BMPSource: ImageDecoding {
     let source: UnsafeRawBufferPointer
-    let limits: CodecLimits
     let file: BMPFile
     let note = WarningNote()
 
@@ -20,7 +19,6 @@ private struct BMPSource: ImageDecoding {
         _ source: UnsafeRawBufferPointer, header: ImageHeader, limits: CodecLimits
     ) throws(CodecError) {
         self.source = source
-        self.limits = limits
         file = try BMPFile(source)
     }
 
@@ -42,7 +40,7 @@ private struct BMPSource: ImageDecoding {
         try BMPDecoding(source, file, note).verify(interruption)
     }
 
-    var colours: SourceColours { SourceColours(file.profile(in: source, limits: limits)) }
+    var colours: SourceColours { SourceColours(file.profile(in: source)) }
 
     func raster(
         _ request: RasterRequest, _ interruption: Interruption

@@ -159,9 +159,9 @@ struct BMPFile {
     }
 
     /// Returns the ICC profile; nil if it is missing, incomplete or not for RGB.
-    func profile(in source: UnsafeRawBufferPointer, limits: CodecLimits) -> [UInt8]? {
+    func profile(in source: UnsafeRawBufferPointer) -> [UInt8]? {
         guard let profileRange, profileRange.upperBound <= source.count,
-            profileRange.count <= limits.maximumMetadataBytes
+            profileRange.count <= CodecLimits.maximumMetadataBytes
         else { return nil }
         let profile = [UInt8](source[profileRange])
         return ICCProfile.fits(profile, channels: 3) ? profile : nil

@@ -120,7 +120,7 @@ extension ICCProfile {
     /// Whether Little CMS is given the profile: a device's (section 7.2.5) with few tags, all
     /// within the profile.
     fileprivate static func isConvertible(_ profile: [UInt8]) -> Bool {
-        guard profile.count <= CodecLimits().maximumMetadataBytes, space(of: profile) != nil else {
+        guard profile.count <= CodecLimits.maximumMetadataBytes, space(of: profile) != nil else {
             return false
         }
         let classes: [StaticString] = ["scnr", "mntr", "prtr", "spac"]

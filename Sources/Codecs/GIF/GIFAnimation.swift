@@ -7,9 +7,9 @@
     extension GIFSource: AnimationDecoding {
         var animation: AnimationDescription? {
             guard file.frames > 1 else { return nil }
-            let (first, all) = file.disposals(in: source)
+            let (first, all) = file.disposals
             return AnimationDescription(
-                frames: file.frames, plays: file.plays(in: source),
+                frames: file.frames, plays: file.plays,
                 // The canvas before the first frame is transparent.
                 isOpaque: !file.hasAlpha && !first.contains(DISPOSE_PREVIOUS)
                     && !all.contains(DISPOSE_BACKGROUND))
@@ -57,7 +57,7 @@
 
     extension GIFFile {
         /// The number of plays; 0 for no end. Without a loop count it is 1.
-        fileprivate func plays(in source: UnsafeRawBufferPointer) -> Int {
+        fileprivate var plays: Int {
             guard
                 let loop = blocks.first(where: { if case .loop = $0.kind { true } else { false } }),
                 // Introducer, label, the program's name, then a block of three bytes.
@@ -69,9 +69,7 @@
         }
 
         /// The disposal methods of control blocks: those before the first frame, and all.
-        fileprivate func disposals(
-            in source: UnsafeRawBufferPointer
-        ) -> (first: [Int32], all: [Int32]) {
+        fileprivate var disposals: (first: [Int32], all: [Int32]) {
             var (first, all): ([Int32], [Int32]) = ([], [])
             var isBeforeFrames = true
             for block in blocks {

@@ -143,9 +143,9 @@
         }
 
         func pieces(keptBy recipe: Recipe) -> [ImagePiece] {
-            let malformed = recipe.stripping == .none ? file.malformedBlocks(in: source) : []
+            let malformed = recipe.stripping == .none ? file.malformedBlocks : []
             note.noteMalformed(malformed.map { _ in "extension" }, "block")
-            return file.stripped(source, recipe.stripping, without: malformed)
+            return file.stripped(recipe.stripping, without: malformed)
         }
     }
 #else

@@ -14,6 +14,7 @@
     ///
     /// A screen smaller than its first frame is enlarged to it, as in browsers.
     struct GIFFile {
+        let source: UnsafeRawBufferPointer
         enum BlockKind {
             case frame(width: Int, height: Int)
             /// The control block of the next frame: duration, transparency, disposal.
@@ -56,8 +57,8 @@
         /// - Throws: `corrupt` if the data ends before the description of the first frame, or has
         ///   no frame; `limitExceeded`.
         init(_ source: UnsafeRawBufferPointer) throws(CodecError) {
-            let cut = CodecError.cutHeader
-            guard source.count >= GIFFile.headerBytes else { throw cut }
+            self.source = source
+            guard source.count >= GIFFile.headerBytes else { throw .cutHeader }
             let palette = GIFFile.paletteBytes(source[10])
             start = GIFFile.headerBytes + palette
             var screen = (width: source.littleEndian16(at: 6), height: source.littleEndian16(at: 8))
@@ -104,7 +105,7 @@
             guard let first else {
                 if end != nil { throw .broken("no frames") }
                 if hasTooManyBlocks { throw .limitExceeded(GIFFile.tooMany) }
-                throw cut
+                throw .cutHeader
             }
             guard screen.width > 0, screen.height > 0 else {
                 throw .broken("an image without pixels")
@@ -151,7 +152,7 @@
 
         /// The extensions with a first part of another length than its kind's, in order: plain text
         /// and programs' own (GIF89a, sections 25 and 26).
-        func malformedBlocks(in source: UnsafeRawBufferPointer) -> [DataBlock] {
+        var malformedBlocks: [DataBlock] {
             blocks.filter { block in
                 guard case .other = block.kind else { return false }
                 let length = source[block.range.lowerBound + 2]
@@ -166,8 +167,7 @@
         /// Returns the file's own frames without blocks that do not affect them, and without bytes
         /// after the end; or everything but `malformed` blocks. A missing trailer is added.
         func stripped(
-            _ source: UnsafeRawBufferPointer, _ stripping: Recipe.Stripping,
-            without malformed: [DataBlock]
+            _ stripping: Recipe.Stripping, without malformed: [DataBlock]
         ) -> [ImagePiece] {
             let trailer = ImagePiece.made([0x3B])
             guard stripping != .none else {

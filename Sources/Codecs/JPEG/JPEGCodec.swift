@@ -85,7 +85,7 @@ struct JPEGSource: ImageDecoding {
     }
 
     static func header(of source: UnsafeRawBufferPointer) throws(CodecError) -> ImageHeader {
-        try JPEGFile(headerOf: source).imageHeader(of: source)
+        try JPEGFile(headerOf: source).imageHeader()
     }
 
     func check(
@@ -93,7 +93,7 @@ struct JPEGSource: ImageDecoding {
     ) throws(CodecError) {
         switch depth {
         case .ignoredByDecoder: break
-        case .structure: try file.checkScans(in: source, limits: limits)
+        case .structure: try file.checkScans(limits)
         case .pixels: _ = try verified(interruption)
         }
     }
@@ -144,7 +144,7 @@ struct JPEGSource: ImageDecoding {
 
     /// A profile for another kind of pixels is ignored, as browsers do.
     var colours: SourceColours {
-        let profile = file.profile(in: source, limits: limits).flatMap {
+        let profile = file.profile.flatMap {
             ICCProfile.fits($0, channels: header.channels) ? $0 : nil
         }
         return header.channels == 4 ? .inks(profile: profile) : SourceColours(profile)
@@ -166,7 +166,7 @@ struct JPEGSource: ImageDecoding {
         }
     }
 
-    var exif: [UInt8]? { file.exif(in: source) }
+    var exif: [UInt8]? { file.exif }
 
     func notePlaceholder() -> () -> Placeholder? {
         preview.want()

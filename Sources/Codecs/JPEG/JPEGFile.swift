@@ -3,6 +3,7 @@ internal import PrefetchModel
 
 /// The marker segments of a JPEG file (ITU-T T.81, annex B), found without decoding.
 struct JPEGFile {
+    let source: UnsafeRawBufferPointer
     struct Segment {
         let marker: UInt8
         /// The whole segment, from its 0xFF to its last byte.
@@ -29,18 +30,19 @@ struct JPEGFile {
     private(set) var frame: FrameHeader?
     private(set) var orientation = ExifOrientation.upright
     /// The EXIF segment with ``orientation``.
-    private var exif: Segment?
+    private var exifSegment: Segment?
 
     /// Reads up to the first scan.
     ///
     /// - Throws: `unsupported` for coding processes that libjpeg cannot decode, `corrupt` without a
     ///   frame.
     init(headerOf source: UnsafeRawBufferPointer) throws(CodecError) {
-        try read(source)
+        self.source = source
+        try read()
     }
 
     /// Returns the offset of the next marker's 0xFF, at or after `offset`; nil without one.
-    static func nextMarker(in source: UnsafeRawBufferPointer, from offset: Int) -> Int? {
+    func nextMarker(from offset: Int) -> Int? {
         guard var pointer = source.baseAddress.map({ $0 + offset }) else { return nil }
         let end = source.baseAddress.map { $0 + source.count - 1 } ?? pointer
         while pointer < end, let found = memchr(pointer, 0xFF, end - pointer) {
@@ -52,11 +54,19 @@ struct JPEGFile {
         return nil
     }
 
-    private mutating func read(_ source: UnsafeRawBufferPointer) throws(CodecError) {
+    /// Returns the segment of a marker; nil if the file ends before it does.
+    func segment(at start: Int) -> Segment? {
+        guard source.count - start >= 4 else { return nil }
+        // A length below 2 counts as 2, as in libjpeg.
+        let length = max(source.bigEndian16(at: start + 2), 2)
+        guard length <= source.count - start - 2 else { return nil }
+        return Segment(marker: source[start + 1], range: start..<start + 2 + length)
+    }
+
+    private mutating func read() throws(CodecError) {
         var offset = 2
-        while let start = JPEGFile.nextMarker(in: source, from: offset) {
-            let marker = source[start + 1]
-            switch marker {
+        while let start = nextMarker(from: offset) {
+            switch source[start + 1] {
             case 0x01, 0xD0...0xD8:
                 offset = start + 2
                 continue
@@ -64,48 +74,42 @@ struct JPEGFile {
                 throw .broken("the file ends without an image")
             default: break
             }
-            guard source.count - start >= 4 else { break }
-            // A length below 2 counts as 2, as in libjpeg.
-            let length = max(source.bigEndian16(at: start + 2), 2)
-            guard length <= source.count - start - 2 else { break }
-            let segment = Segment(marker: marker, range: start..<start + 2 + length)
+            guard let segment = segment(at: start) else { break }
             guard segments.count < CodecLimits.maximumPieces else {
                 throw .limitExceeded("more than \(CodecLimits.maximumPieces) marker segments")
             }
             segments.append(segment)
             offset = segment.range.upperBound
-            if marker == 0xDA {
+            if segment.marker == 0xDA {
                 guard frame != nil else { throw .broken("a scan before its frame") }
                 return
             }
-            try note(segment, in: source)
+            try note(segment)
         }
         throw .cutHeader
     }
 
-    private mutating func note(
-        _ segment: Segment, in source: UnsafeRawBufferPointer
-    ) throws(CodecError) {
+    private mutating func note(_ segment: Segment) throws(CodecError) {
         switch segment.marker {
         case 0xC0...0xC3, 0xC5...0xC7, 0xC9...0xCB, 0xCD...0xCF:
             guard frame == nil else { throw .broken("two frames") }
-            frame = try JPEGFile.frame(segment, in: source)
-        case 0xE1 where isExif(segment, in: source) && orientation == ExifOrientation.upright:
+            frame = try frame(of: segment)
+        case 0xE1 where isExif(segment) && orientation == ExifOrientation.upright:
             let tiff = segment.payload.dropFirst(6)
             orientation = ExifOrientation.value(inTIFF: .init(rebasing: source[tiff]))
-            if exif == nil || orientation != ExifOrientation.upright { exif = segment }
+            if exifSegment == nil || orientation != ExifOrientation.upright {
+                exifSegment = segment
+            }
         default: break
         }
     }
 
-    func isExif(_ segment: Segment, in source: UnsafeRawBufferPointer) -> Bool {
+    func isExif(_ segment: Segment) -> Bool {
         segment.marker == 0xE1 && segment.payload.count >= 6
             && source.holds("Exif\0", at: segment.payload.lowerBound)
     }
 
-    private static func frame(
-        _ segment: Segment, in source: UnsafeRawBufferPointer
-    ) throws(CodecError) -> FrameHeader {
+    private func frame(of segment: Segment) throws(CodecError) -> FrameHeader {
         // The decoder supports baseline, extended and progressive, with Huffman or arithmetic
         // coding, but not lossless and hierarchical.
         guard [0xC0, 0xC1, 0xC2, 0xC9, 0xCA].contains(segment.marker) else {
@@ -135,7 +139,7 @@ struct JPEGFile {
             components: sampling.indices.map { payload[6 + 3 * $0] })
     }
 
-    func imageHeader(of source: UnsafeRawBufferPointer) throws(CodecError) -> ImageHeader {
+    func imageHeader() throws(CodecError) -> ImageHeader {
         guard let frame else { throw .broken("no frame") }
         let widest = frame.sampling.map(\.horizontal).max() ?? 1
         let tallest = frame.sampling.map(\.vertical).max() ?? 1
@@ -149,13 +153,13 @@ struct JPEGFile {
             format: .jpeg, widthInPixels: frame.width, heightInPixels: frame.height,
             bitDepth: 8,
             isProgressiveOrInterlaced: frame.isProgressive
-                || hasSeveralScans(of: frame, in: source),
+                || hasSeveralScans(of: frame),
             orientation: orientation, channels: frame.sampling.count,
             memory: DecoderMemory(coefficientBytes: blocks * 64 * 2), sourceBytes: source.count)
     }
 
     /// Whether the first scan lacks components, so all coefficients are kept until the last scan.
-    private func hasSeveralScans(of frame: FrameHeader, in source: UnsafeRawBufferPointer) -> Bool {
+    private func hasSeveralScans(of frame: FrameHeader) -> Bool {
         guard let scan = segments.last, scan.marker == 0xDA, !scan.payload.isEmpty else {
             return false
         }
@@ -189,14 +193,14 @@ extension JPEGFile {
         }
     }
 
-    private func isProfilePart(_ segment: Segment, in source: UnsafeRawBufferPointer) -> Bool {
+    private func isProfilePart(_ segment: Segment) -> Bool {
         segment.marker == 0xE2 && segment.payload.count >= 14
             && source.holds("ICC_PROFILE\0", at: segment.payload.lowerBound)
     }
 
-    /// Returns the profile assembled from its parts; nil unless each part exists exactly once.
-    func profile(in source: UnsafeRawBufferPointer, limits: CodecLimits) -> [UInt8]? {
-        let parts = segments.filter { isProfilePart($0, in: source) }
+    /// The profile assembled from its parts; nil unless each part exists exactly once.
+    var profile: [UInt8]? {
+        let parts = segments.filter { isProfilePart($0) }
         var byNumber: [Int: Segment] = [:]
         var total = 0
         for part in parts {
@@ -207,7 +211,7 @@ extension JPEGFile {
             else { return nil }
             total += part.payload.count - 14
         }
-        guard !parts.isEmpty, total <= limits.maximumMetadataBytes else { return nil }
+        guard !parts.isEmpty, total <= CodecLimits.maximumMetadataBytes else { return nil }
         var profile: [UInt8] = []
         profile.reserveCapacity(total)
         for number in 1...parts.count {
@@ -217,10 +221,8 @@ extension JPEGFile {
         return ICCProfile.isWhole(profile) ? profile : nil
     }
 
-    /// Returns the TIFF structure of the file's EXIF.
-    func exif(in source: UnsafeRawBufferPointer) -> [UInt8]? {
-        exif.map { Array(source[$0.payload.dropFirst(6)]) }
-    }
+    /// The TIFF structure of the file's EXIF.
+    var exif: [UInt8]? { exifSegment.map { Array(source[$0.payload.dropFirst(6)]) } }
 
     /// Returns an APP1 segment with this TIFF structure; nil if it is too long for a segment.
     static func exifSegment(_ tiff: [UInt8]) -> [UInt8]? {
@@ -228,7 +230,7 @@ extension JPEGFile {
     }
 
     /// Returns all metadata segments, in order, less the malformed ones.
-    func metadata(in source: UnsafeRawBufferPointer, without malformed: [Segment]) -> [UInt8] {
+    func metadata(without malformed: [Segment]) -> [UInt8] {
         var result: [UInt8] = []
         let omitted = Set(malformed.map(\.range.lowerBound))
         func append(_ segment: Segment) {
@@ -240,12 +242,12 @@ extension JPEGFile {
             }
         }
         for segment in segments { append(segment) }
-        forEachLaterSegment(in: source, end: source.count, append)
+        forEachLaterSegment(append)
         return result
     }
 
     /// Returns the file's own bytes less the malformed segments.
-    func whole(_ source: UnsafeRawBufferPointer, without malformed: [Segment]) -> [ImagePiece] {
+    func whole(without malformed: [Segment]) -> [ImagePiece] {
         Array(source: 0..<source.count, without: malformed.map(\.range)) {
             orientationPart(of: malformed[$0])
         }
@@ -253,14 +255,14 @@ extension JPEGFile {
 
     /// The part of a malformed EXIF segment that is of use, as a segment.
     private func orientationPart(of segment: Segment) -> [UInt8] {
-        orientation != ExifOrientation.upright && segment.range == exif?.range
+        orientation != ExifOrientation.upright && segment.range == exifSegment?.range
             ? JPEGFile.orientationSegment(orientation) : []
     }
 
     /// The metadata segments that break their formats, in order: EXIF without a whole directory,
     /// parts of no whole ICC profile, a short JFIF or Adobe segment, and a length below 2.
-    func malformedSegments(in source: UnsafeRawBufferPointer, limits: CodecLimits) -> [Segment] {
-        let hasProfile = profile(in: source, limits: limits) != nil
+    var malformedSegments: [Segment] {
+        let hasProfile = profile != nil
         func isMalformed(_ segment: Segment, isLater: Bool) -> Bool {
             let payload = UnsafeRawBufferPointer(rebasing: source[segment.payload])
             guard segment.isMetadata else { return false }
@@ -279,7 +281,7 @@ extension JPEGFile {
             }
         }
         var result = segments.filter { isMalformed($0, isLater: false) }
-        forEachLaterSegment(in: source, end: source.count) { segment in
+        forEachLaterSegment { segment in
             if isMalformed(segment, isLater: true) { result.append(segment) }
         }
         return result
@@ -295,18 +297,18 @@ extension JPEGFile {
     /// Removes APP1…APP15 and comments, except Adobe's colour transform (APP14), the orientation
     /// and, with `keepsProfile`, the ICC profile. Removes a thumbnail in the JFIF segment. `end` is
     /// the offset after the end-of-image marker, where the decoder found it.
-    func stripped(_ source: UnsafeRawBufferPointer, end: Int, keepsProfile: Bool) -> [ImagePiece] {
+    func stripped(end: Int, keepsProfile: Bool) -> [ImagePiece] {
         var pieces: [ImagePiece] = []
         pieces.append(source: 0..<2)
         var needsOrientation = orientation != ExifOrientation.upright
         for segment in segments {
             append(
-                segment, of: source, keepsProfile: keepsProfile,
-                needsOrientation: &needsOrientation, to: &pieces)
+                segment, keepsProfile: keepsProfile, needsOrientation: &needsOrientation,
+                to: &pieces)
         }
         // The rest is scan data, with tables and further scan headers in between.
         var offset = segments.last?.range.upperBound ?? 2
-        forEachLaterSegment(in: source, end: end) { segment in
+        forEachLaterSegment(end: end) { segment in
             guard segment.isMetadata else { return }
             pieces.append(source: offset..<segment.range.lowerBound)
             offset = segment.range.upperBound
@@ -315,12 +317,12 @@ extension JPEGFile {
         return pieces
     }
 
-    /// Calls `body` for each segment between the first scan's header and the end of the image.
-    private func forEachLaterSegment(
-        in source: UnsafeRawBufferPointer, end: Int, _ body: (Segment) -> Void
-    ) {
+    /// Calls `body` for each segment between the first scan's header and the end of the image, at
+    /// `end` at the latest.
+    private func forEachLaterSegment(end: Int? = nil, _ body: (Segment) -> Void) {
+        let end = end ?? source.count
         var offset = segments.last?.range.upperBound ?? 2
-        while let start = JPEGFile.nextMarker(in: source, from: offset), start < end {
+        while let start = nextMarker(from: offset), start < end {
             let marker = source[start + 1]
             switch marker {
             case 0xD9: return
@@ -334,8 +336,8 @@ extension JPEGFile {
     }
 
     private func append(
-        _ segment: Segment, of source: UnsafeRawBufferPointer, keepsProfile: Bool,
-        needsOrientation: inout Bool, to pieces: inout [ImagePiece]
+        _ segment: Segment, keepsProfile: Bool, needsOrientation: inout Bool,
+        to pieces: inout [ImagePiece]
     ) {
         let payload = segment.payload
         switch segment.marker {
@@ -350,7 +352,7 @@ extension JPEGFile {
                 pieces.append(.made(JPEGFile.segment(0xE0, fixed)))
             }
         case 0xE1:
-            guard needsOrientation, isExif(segment, in: source) else { return }
+            guard needsOrientation, isExif(segment) else { return }
             let minimal = JPEGFile.orientationSegment(orientation)
             if source[segment.range].elementsEqual(minimal) {
                 pieces.append(source: segment.range)
@@ -359,7 +361,7 @@ extension JPEGFile {
             }
             needsOrientation = false
         case 0xE2:
-            if keepsProfile, isProfilePart(segment, in: source) {
+            if keepsProfile, isProfilePart(segment) {
                 pieces.append(source: segment.range)
             }
         case 0xEE:

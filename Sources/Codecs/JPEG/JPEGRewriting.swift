@@ -15,8 +15,7 @@ struct JPEGRewriting {
     /// - Throws: the reason for no result.
     func requantised() throws(CodecError) -> ProcessedImage {
         let profile = keptProfile
-        let malformed =
-            recipe.stripping == .none ? file.malformedSegments(in: source, limits: jpeg.limits) : []
+        let malformed = recipe.stripping == .none ? file.malformedSegments : []
         let segments = keptSegments(profile, without: malformed)
         // Where nothing can be written, the source's data is used. It has been decoded to its end,
         // or requantising could not have begun.
@@ -24,8 +23,8 @@ struct JPEGRewriting {
         var result = if let written { written } else { try jpeg.verified(interruption) }
         let stripped =
             recipe.stripping == .none
-            ? file.whole(source, without: malformed)
-            : file.stripped(source, end: result.source_end, keepsProfile: profile != nil)
+            ? file.whole(without: malformed)
+            : file.stripped(end: result.source_end, keepsProfile: profile != nil)
         var encoded = result.bytes.map { ImageBytes(owning: $0, count: result.length) }
         // A rotated result is smaller than the source, though perhaps not than the stripped source
         // with an orientation tag. Data after the image, such as further pictures, is found by file
@@ -138,7 +137,7 @@ struct JPEGRewriting {
 
     /// The profile to keep. An sRGB profile is dropped, since pixels without one are sRGB.
     private var keptProfile: [UInt8]? {
-        guard recipe.stripping != .all, let profile = file.profile(in: source, limits: jpeg.limits)
+        guard recipe.stripping != .all, let profile = file.profile
         else { return nil }
         return recipe.stripping == .none || !ICCProfile.isSRGB(profile) ? profile : nil
     }
@@ -147,7 +146,7 @@ struct JPEGRewriting {
     private func keptSegments(
         _ profile: [UInt8]?, without malformed: [JPEGFile.Segment]
     ) -> [UInt8] {
-        if recipe.stripping == .none { return file.metadata(in: source, without: malformed) }
+        if recipe.stripping == .none { return file.metadata(without: malformed) }
         return profile.map(JPEGFile.profileSegments) ?? []
     }
 

@@ -3,14 +3,14 @@ internal import PrefetchModel
 extension JPEGFile {
     /// Follows the markers from the first scan's header to the end of the image (ITU-T T.81, annex
     /// B.2.1). Like the decoder, it ignores bytes after the end.
-    func checkScans(in source: UnsafeRawBufferPointer, limits: CodecLimits) throws(CodecError) {
+    func checkScans(_ limits: CodecLimits) throws(CodecError) {
         guard let frame, let first = segments.last else { throw .broken("no frame") }
         var missing = Set(frame.components)
         var scans = 1
-        try note(first, of: frame, in: source, missing: &missing)
+        try note(first, of: frame, missing: &missing)
         var offset = first.range.upperBound
         var dataStart: Int? = offset
-        while let start = JPEGFile.nextMarker(in: source, from: offset) {
+        while let start = nextMarker(from: offset) {
             let marker = source[start + 1]
             // Restart markers are part of a scan's data.
             if (0xD0...0xD7).contains(marker) || marker == 0x01 {
@@ -23,10 +23,7 @@ extension JPEGFile {
                 guard missing.isEmpty else { throw .broken("a colour component has no data") }
                 return
             }
-            guard source.count - start >= 4 else { break }
-            let length = max(source.bigEndian16(at: start + 2), 2)
-            guard length <= source.count - start - 2 else { break }
-            let segment = Segment(marker: marker, range: start..<start + 2 + length)
+            guard let segment = segment(at: start) else { break }
             offset = segment.range.upperBound
             switch marker {
             case 0xDA:
@@ -34,7 +31,7 @@ extension JPEGFile {
                 guard scans <= limits.maximumScans else {
                     throw .limitExceeded("more scans than allowed")
                 }
-                try note(segment, of: frame, in: source, missing: &missing)
+                try note(segment, of: frame, missing: &missing)
                 dataStart = offset
             case 0xD8, 0xC0...0xC3, 0xC5...0xC7, 0xC9...0xCB, 0xCD...0xCF:
                 throw .broken("two frames")
@@ -47,8 +44,7 @@ extension JPEGFile {
     /// Removes from `missing` the components with their lowest frequency in this scan. Other scans
     /// refine, and the picture is complete without them.
     private func note(
-        _ scan: Segment, of frame: FrameHeader, in source: UnsafeRawBufferPointer,
-        missing: inout Set<UInt8>
+        _ scan: Segment, of frame: FrameHeader, missing: inout Set<UInt8>
     ) throws(CodecError) {
         let payload = UnsafeRawBufferPointer(rebasing: source[scan.payload])
         guard let count = payload.first.map(Int.init), (1...4).contains(count),

@@ -66,7 +66,7 @@ struct EstimateBasis {
         // Mostly libdeflate's compressor; its highest levels take 9 MB.
         var fixed = ByteEstimate(isSmall ? 12 << 20 : 3 << 20)
         if header.memory.hasPackedProfile {
-            fixed = fixed + 2 * ByteEstimate(CodecLimits().maximumMetadataBytes)
+            fixed = fixed + 2 * ByteEstimate(CodecLimits.maximumMetadataBytes)
         }
         // Metadata is copied from the source and joined.
         if recipe.stripping == .none { fixed = fixed + 2 * source }

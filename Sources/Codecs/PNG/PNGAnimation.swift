@@ -35,8 +35,9 @@ struct PNGAnimation {
     var count: Int { frames.count + (staticControl == nil ? 0 : 1) }
 
     /// Returns nil without a valid animation.
-    init?(in file: PNGFile, source: UnsafeRawBufferPointer) {
-        guard let announced = PNGAnimation.announcedFrames(file.chunks, in: source),
+    init?(in file: PNGFile) {
+        let source = file.source
+        guard let announced = file.announcedFrames,
             let data = file.chunks.first(where: { $0.type == .acTL })?.data
         else { return nil }
         plays = source.bigEndian32(at: data.lowerBound + 4)
@@ -47,20 +48,6 @@ struct PNGAnimation {
         guard reader.closesFrame(), reader.count == announced else { return nil }
         frames = reader.frames
         staticControl = reader.staticControl
-    }
-
-    /// Returns the frame count in `acTL`, 1…2³¹−1. Returns nil unless exactly one valid `acTL`
-    /// precedes the image data.
-    static func announcedFrames(
-        _ chunks: [PNGFile.Chunk], in source: UnsafeRawBufferPointer
-    ) -> Int? {
-        let controls = chunks.prefix { $0.type != .IDAT }.filter { $0.type == .acTL }
-        guard controls.count == 1, let data = controls.first?.data, data.count == 8 else {
-            return nil
-        }
-        let frames = source.bigEndian32(at: data.lowerBound)
-        let plays = source.bigEndian32(at: data.lowerBound + 4)
-        return (1...0x7FFF_FFFF).contains(frames) && plays <= 0x7FFF_FFFF ? frames : nil
     }
 
     /// Processes the chunks in file order.
@@ -144,15 +131,27 @@ struct PNGAnimation {
 }
 
 extension PNGFile {
-    /// Returns the type of the first animation chunk with a wrong CRC. Nil without one, or no
-    /// animation according to ``PNGAnimation/announcedFrames(_:in:)``. Decoders of still images
-    /// skip such a chunk silently, but here frames would be lost.
-    func damagedAnimationChunk(in source: UnsafeRawBufferPointer) -> UInt32? {
-        let controls = chunks.prefix { $0.type != .IDAT }.filter { $0.type == .acTL }
-        if controls.contains(where: { !isIntact($0, in: source) }) { return .acTL }
-        guard PNGAnimation.announcedFrames(chunks, in: source) != nil else { return nil }
+    /// The frame count in `acTL`, 1…2³¹−1; nil unless exactly one valid `acTL` precedes the image
+    /// data.
+    fileprivate var announcedFrames: Int? {
+        let controls = leadingChunks.filter { $0.type == .acTL }
+        guard controls.count == 1, let data = controls.first?.data, data.count == 8 else {
+            return nil
+        }
+        let frames = source.bigEndian32(at: data.lowerBound)
+        let plays = source.bigEndian32(at: data.lowerBound + 4)
+        return (1...0x7FFF_FFFF).contains(frames) && plays <= 0x7FFF_FFFF ? frames : nil
+    }
+
+    /// The type of the first animation chunk with a wrong CRC; nil without one, or without
+    /// ``announcedFrames``. Decoders of still images skip such a chunk silently, but here frames
+    /// would be lost.
+    var damagedAnimationChunk: UInt32? {
+        let controls = leadingChunks.filter { $0.type == .acTL }
+        if controls.contains(where: { !isIntact($0) }) { return .acTL }
+        guard announcedFrames != nil else { return nil }
         return chunks.first {
-            ($0.type == .fcTL || $0.type == .fdAT) && !isIntact($0, in: source)
+            ($0.type == .fcTL || $0.type == .fdAT) && !isIntact($0)
         }?.type
     }
 
@@ -170,9 +169,7 @@ extension PNGFile {
     /// frame's size and data.
     ///
     /// - Throws: `corrupt` if the data is longer than a chunk can be.
-    func still(
-        _ frame: PNGAnimation.PNGFrame, in source: UnsafeRawBufferPointer
-    ) throws(CodecError) -> [ImagePiece] {
+    func still(_ frame: PNGAnimation.PNGFrame) throws(CodecError) -> [ImagePiece] {
         func bytes(_ value: Int) -> [UInt8] { UInt32(value).bigEndianBytes }
         let length = frame.data.reduce(0) { $0 + $1.count }
         guard length <= 0x7FFF_FFFF else { throw .broken("a frame of \(length) bytes") }
@@ -180,8 +177,7 @@ extension PNGFile {
         let name = Array("IDAT".utf8)
         var checksum = cpng_crc_continued(0, name, name.count)
         var pieces: [ImagePiece] = [.source(0..<8), .made(PNGFile.chunk(.IHDR, header))]
-        for chunk in chunks.prefix(while: { $0.type != .IDAT })
-        where chunk.type == .PLTE || chunk.type == .tRNS {
+        for chunk in leadingChunks where chunk.type == .PLTE || chunk.type == .tRNS {
             pieces.append(.source(chunk.range))
         }
         pieces.append(.made(bytes(length) + name))

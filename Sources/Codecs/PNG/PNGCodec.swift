@@ -20,7 +20,7 @@ extension PNGSource {
         on header: ImageHeader, of beginning: UnsafeRawBufferPointer
     ) throws(CodecError) -> HeaderOutlook {
         let file = try PNGFile(beginning)
-        let isStill = file.isImageDataReached(in: beginning) && !file.announcesAnimation
+        let isStill = file.isImageDataReached && !file.announcesAnimation
         var (still, animated) = (header, header)
         still.isAnimated = false
         animated.isAnimated = true
@@ -98,7 +98,7 @@ extension PNGSource {
 
 extension PNGFile {
     /// Whether the image data has begun, possibly with an incomplete first chunk.
-    fileprivate func isImageDataReached(in source: UnsafeRawBufferPointer) -> Bool {
+    fileprivate var isImageDataReached: Bool {
         let next = chunks.last?.range.upperBound ?? 8
         return source.holds("IDAT", at: next + 4) || chunks.contains { $0.type == .IDAT }
     }
@@ -132,7 +132,7 @@ struct PNGSource: ImageDecoding {
     }
 
     static func header(of source: UnsafeRawBufferPointer) throws(CodecError) -> ImageHeader {
-        try PNGFile(source).imageHeader(of: source)
+        try PNGFile(source).imageHeader()
     }
 
     func check(
@@ -146,14 +146,12 @@ struct PNGSource: ImageDecoding {
     }
 
     private func checkStructure(memoryBytes: Int, _ interruption: Interruption) throws(CodecError) {
-        try file.checkChunks(in: source)
+        try file.checkChunks()
         try file.checkFrames(limits)
         // Unusual image data is left to the decoder, which accepts some of it: data for more than
         // the rows, or with part of its checksum missing.
         let whole = wholeBytes(of: memoryBytes)
-        guard try !file.isImageDataWhole(in: source, memoryBytes: whole, interruption) else {
-            return
-        }
+        guard try !file.isImageDataWhole(memoryBytes: whole, interruption) else { return }
         try checkIgnoredDamage()
         _ = try verified(wholeBytes: 0, interruption)
     }
@@ -167,7 +165,7 @@ struct PNGSource: ImageDecoding {
     ///
     /// - Throws: `corrupt`; `tooManyPixels` for an animation over its limit.
     private func checkIgnoredDamage() throws(CodecError) {
-        try file.checkIgnoredDamage(in: source)
+        try file.checkIgnoredDamage()
         try file.checkFrames(limits)
     }
 
@@ -202,7 +200,7 @@ struct PNGSource: ImageDecoding {
         for (index, frame) in frames.enumerated() {
             try interruption.look()
             let still = try ImageBytes(
-                joining: try file.still(frame, in: source), of: source, for: "a frame")
+                joining: try file.still(frame), of: source, for: "a frame")
             try CodecError.naming("frame", index, of: frames.count) { () throws(CodecError) in
                 try still.withUnsafeBytes { (still) throws(CodecError) in
                     try body(still, frame.control)
@@ -211,7 +209,7 @@ struct PNGSource: ImageDecoding {
         }
     }
 
-    var colours: SourceColours { file.colours(in: source, limits: limits) }
+    var colours: SourceColours { file.colours }
 
     /// The static image. All other frames of an animation are verified.
     func raster(
@@ -257,7 +255,7 @@ struct PNGSource: ImageDecoding {
         }
     }
 
-    var exif: [UInt8]? { file.exif(in: source) }
+    var exif: [UInt8]? { file.exif }
 
     typealias Decoder = (
         UnsafePointer<UInt8>, Int, UnsafePointer<cpng_limits>, UnsafeMutablePointer<cpng_image>,
@@ -273,7 +271,8 @@ struct PNGSource: ImageDecoding {
         var rows = cpng_image()
         var libraryLimits = cpng_limits(
             maximum_pixels: UInt64(limits.maximumPixels),
-            maximum_chunk_bytes: UInt64(limits.maximumMetadataBytes), maximum_cached_chunks: 128,
+            maximum_chunk_bytes: UInt64(CodecLimits.maximumMetadataBytes),
+            maximum_cached_chunks: 128,
             maximum_warnings: Int32(clamping: limits.maximumWarnings),
             maximum_whole_bytes: UInt64(wholeBytes), interruption: interruption.pointer)
         let (status, text) = withMessage(CPNG_MESSAGE_BYTES) { message in

@@ -7,20 +7,14 @@ extension PNGFile {
     ///
     /// Chunks of a valid animation and unknown chunks need only a right checksum. Transparency that
     /// is damaged is an error elsewhere.
-    func malformedChunks(in source: UnsafeRawBufferPointer, limits: CodecLimits) -> Set<Int> {
-        var result: Set<Int> = []
-        var rules = PNGChunkRules(file: self, source: source, limits: limits)
-        for (index, chunk) in chunks.enumerated() {
-            if rules.rejects(chunk) { result.insert(index) }
-        }
-        return result
+    var malformedChunks: Set<Int> {
+        var rules = PNGChunkRules(self)
+        return Set(chunks.indices.filter { rules.rejects(chunks[$0]) })
     }
 }
 
 private struct PNGChunkRules {
     private let file: PNGFile
-    private let source: UnsafeRawBufferPointer
-    private let limits: CodecLimits
     private let lastData: Int
     private let repeated: Set<UInt32>
     private let hasProfile: Bool
@@ -30,14 +24,12 @@ private struct PNGChunkRules {
     /// The size of the texts unpacked so far.
     private var unpackedBytes = 0
 
-    init(file: PNGFile, source: UnsafeRawBufferPointer, limits: CodecLimits) {
+    init(_ file: PNGFile) {
         self.file = file
-        self.source = source
-        self.limits = limits
         let data = file.chunks.filter { $0.type == .IDAT }
         lastData = data.last?.range.lowerBound ?? 0
         repeated = file.repeatedSpaces
-        hasProfile = file.profile(source, limits: limits) != nil
+        hasProfile = file.profile != nil
     }
 
     /// Whether the next chunk is ancillary and breaks a rule.
@@ -51,7 +43,7 @@ private struct PNGChunkRules {
             return false
         }
         if [.acTL, .fcTL, .fdAT].contains(type) { return file.isAnimationInvalid }
-        guard type & 0x2000 == 0, file.isIntact(chunk, in: source), isInOrder(chunk),
+        guard type & 0x2000 == 0, file.isIntact(chunk), isInOrder(chunk),
             isFirst(chunk)
         else { return true }
         // The first undamaged EXIF has the orientation, even if the rest is malformed.
@@ -80,7 +72,7 @@ private struct PNGChunkRules {
 
     /// Whether a suggested palette follows, for which libpng forgets the transparent colour.
     private func hasLaterPalette(_ chunk: PNGFile.Chunk) -> Bool {
-        file.chunks.prefix { $0.type != .IDAT }.contains {
+        file.leadingChunks.contains {
             $0.type == .PLTE && $0.range.lowerBound > chunk.range.lowerBound
         }
     }
@@ -88,18 +80,18 @@ private struct PNGChunkRules {
     private mutating func isFirst(_ chunk: PNGFile.Chunk) -> Bool {
         guard !repeated.contains(chunk.type) else { return false }
         if chunk.type == .sPLT {
-            return palettes.insert(Array(source[chunk.data].prefix { $0 != 0 })).inserted
+            return palettes.insert(Array(file.data(of: chunk).prefix { $0 != 0 })).inserted
         }
         let isKnown = Self.beforeData.contains(chunk.type) || [.eXIf, .tIME].contains(chunk.type)
         return !isKnown || !seen.contains(chunk.type)
     }
 
     private mutating func hasRightContent(_ chunk: PNGFile.Chunk) -> Bool {
-        let data = UnsafeRawBufferPointer(rebasing: source[chunk.data])
+        let data = file.data(of: chunk)
         switch chunk.type {
         case .tRNS where file.colorType & 4 != 0: return false
         case .tRNS, .cHRM, .sBIT:
-            return file.isTaken(chunk, in: source, paletteEntries: takenEntries(chunk))
+            return file.isTaken(chunk, paletteEntries: takenEntries(chunk))
         case .gAMA: return data.count == 4 && data.contains { $0 != 0 }
         case .sRGB: return data.count == 1 && data[0] <= 3 && !hasProfile
         case .iCCP: return hasProfile
@@ -161,10 +153,10 @@ private struct PNGChunkRules {
     /// Unpacks a text; nil for a damaged one. Texts beyond the limit of all are not unpacked, and
     /// pass as empty.
     private mutating func unpacked(_ stream: Slice<UnsafeRawBufferPointer>) -> [UInt8]? {
-        guard unpackedBytes < limits.maximumMetadataBytes else { return [] }
-        let text = PNGFile.unpacked(stream, most: limits.maximumMetadataBytes)
+        guard unpackedBytes < CodecLimits.maximumMetadataBytes else { return [] }
+        let text = PNGFile.unpacked(stream)
         // A bomb costs as much as a text of the largest size.
-        unpackedBytes += text?.count ?? limits.maximumMetadataBytes / 16
+        unpackedBytes += text?.count ?? CodecLimits.maximumMetadataBytes / 16
         return text
     }
 

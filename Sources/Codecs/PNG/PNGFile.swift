@@ -4,6 +4,7 @@ internal import PrefetchModel
 
 /// The chunks of a PNG file (PNG third edition, section 5), found without decoding.
 struct PNGFile {
+    let source: UnsafeRawBufferPointer
     struct Chunk {
         /// Four letters, the first in the most significant byte.
         let type: UInt32
@@ -26,7 +27,7 @@ struct PNGFile {
     let isInterlaced: Bool
     private(set) var orientation = ExifOrientation.upright
     /// The first undamaged EXIF chunk, wherever it is.
-    private var exif: Chunk?
+    private var exifChunk: Chunk?
     /// Nil for a still image and for an invalid animation.
     private(set) var animation: PNGAnimation?
     /// Whether an animation was dropped deliberately, so the source cannot be stored unchanged.
@@ -34,6 +35,7 @@ struct PNGFile {
 
     /// - Throws: `unsupported` for Apple's variant, `corrupt` without a valid header chunk.
     init(_ source: UnsafeRawBufferPointer) throws(CodecError) {
+        self.source = source
         guard source.count >= 33 else { throw .cutHeader }
         if source.holds("CgBI", at: 12) {
             throw .unsupported("a PNG of Apple's own variant (CgBI)")
@@ -64,13 +66,13 @@ struct PNGFile {
             }
             chunks.append(chunk)
             offset = chunk.range.upperBound
-            if type == .eXIf, exif == nil, PNGFile.isIntact(chunk, in: source) {
-                exif = chunk
-                orientation = PNGFile.orientation(chunk, in: source)
+            if type == .eXIf, exifChunk == nil, isIntact(chunk) {
+                exifChunk = chunk
+                orientation = ExifOrientation.value(inTIFF: data(of: chunk))
             }
             if type == .IEND { break }
         }
-        animation = PNGAnimation(in: self, source: source)
+        animation = PNGAnimation(in: self)
     }
 
     /// The file reduced to its static image.
@@ -94,14 +96,17 @@ struct PNGFile {
         }
     }
 
-    private static func orientation(_ chunk: Chunk, in source: UnsafeRawBufferPointer) -> Int {
-        ExifOrientation.value(inTIFF: .init(rebasing: source[chunk.data]))
+    func data(of chunk: Chunk) -> UnsafeRawBufferPointer {
+        UnsafeRawBufferPointer(rebasing: source[chunk.data])
     }
+
+    /// The chunks before the image data.
+    var leadingChunks: ArraySlice<Chunk> { chunks.prefix { $0.type != .IDAT } }
 
     /// Samples per pixel.
     var channels: Int { [1, 1, 3, 1, 2, 2, 4][colorType] }
 
-    func imageHeader(of source: UnsafeRawBufferPointer) throws(CodecError) -> ImageHeader {
+    func imageHeader() throws(CodecError) -> ImageHeader {
         guard width.multipliedReportingOverflow(by: height).overflow == false else {
             throw .tooManyPixels("\(width)×\(height) pixels")
         }
@@ -159,11 +164,7 @@ extension PNGFile {
     }
 
     /// Whether the chunk's CRC is correct.
-    func isIntact(_ chunk: Chunk, in source: UnsafeRawBufferPointer) -> Bool {
-        PNGFile.isIntact(chunk, in: source)
-    }
-
-    private static func isIntact(_ chunk: Chunk, in source: UnsafeRawBufferPointer) -> Bool {
+    func isIntact(_ chunk: Chunk) -> Bool {
         let body = UnsafeRawBufferPointer(
             rebasing: source[chunk.range.lowerBound + 4..<chunk.range.upperBound - 4])
         return Int(cpng_crc(body.baseAddress?.assumingMemoryBound(to: UInt8.self), body.count))
@@ -174,10 +175,11 @@ extension PNGFile {
     /// animation.
     ///
     /// - Throws: `corrupt`.
-    func checkIgnoredDamage(in source: UnsafeRawBufferPointer) throws(CodecError) {
-        let isTransparencyDamaged = chunks.prefix { $0.type != .IDAT }
-            .contains { $0.type == .tRNS && !isIntact($0, in: source) }
-        if let type = isTransparencyDamaged ? UInt32.tRNS : damagedAnimationChunk(in: source) {
+    func checkIgnoredDamage() throws(CodecError) {
+        let isTransparencyDamaged = leadingChunks.contains {
+            $0.type == .tRNS && !isIntact($0)
+        }
+        if let type = isTransparencyDamaged ? UInt32.tRNS : damagedAnimationChunk {
             throw .broken("\(PNGFile.name(type)): CRC error")
         }
     }
@@ -203,12 +205,9 @@ extension PNGFile {
     ///
     /// An sRGB profile is dropped, together with the gamma and chromaticities that it overrides
     /// (PNG third edition, section 4.3). Pixels without any of them are sRGB.
-    func metadata(
-        in source: UnsafeRawBufferPointer, valid: UInt32, stripping: Recipe.Stripping,
-        isUpright: Bool, limits: CodecLimits
-    ) -> Metadata {
-        if stripping == .none { return wholeMetadata(in: source, limits: limits) }
-        let profile = stripping == .safe ? profile(source, limits: limits) : nil
+    func metadata(valid: UInt32, stripping: Recipe.Stripping, isUpright: Bool) -> Metadata {
+        if stripping == .none { return wholeMetadata }
+        let profile = stripping == .safe ? profile : nil
         let isSRGB = profile.map(ICCProfile.isSRGB) ?? false
         var pieces: [ImagePiece] = []
         var seen: Set<UInt32> = []
@@ -216,22 +215,20 @@ extension PNGFile {
         var paletteEntries = 0
         let spaces = repeatedSpaces
         let suggestion = suggestedPalette
-        for chunk in chunks.dropFirst() {
-            if chunk.type == .IDAT { break }
+        for chunk in leadingChunks.dropFirst() {
             if chunk.type == .tRNS, let suggestion,
                 chunk.range.lowerBound < suggestion.range.lowerBound
             {
                 continue
             }
-            guard isTaken(chunk, in: source, paletteEntries: paletteEntries),
-                isIntact(chunk, in: source), seen.insert(chunk.type).inserted,
-                !spaces.contains(chunk.type)
+            guard isTaken(chunk, paletteEntries: paletteEntries), isIntact(chunk),
+                seen.insert(chunk.type).inserted, !spaces.contains(chunk.type)
             else { continue }
             // The decoder ignores entries beyond the largest index.
             if chunk.type == .PLTE { paletteEntries = min(chunk.data.count / 3, 1 << bitDepth) }
             if chunk.type == .eXIf {
                 guard needsOrientation else { continue }
-                pieces.append(orientationPiece(chunk, in: source))
+                pieces.append(orientationPiece(chunk))
                 needsOrientation = false
                 continue
             }
@@ -260,9 +257,7 @@ extension PNGFile {
 
     /// If gAMA or cHRM is repeated, the values decide which one libpng uses, so none is kept.
     var repeatedSpaces: Set<UInt32> {
-        let spaces = chunks.prefix { $0.type != .IDAT }.map(\.type).filter {
-            $0 == .gAMA || $0 == .cHRM
-        }
+        let spaces = leadingChunks.map(\.type).filter { $0 == .gAMA || $0 == .cHRM }
         return Set(spaces.filter { type in spaces.count { $0 == type } > 1 })
     }
 
@@ -270,7 +265,7 @@ extension PNGFile {
     /// transparent colour before it.
     private var suggestedPalette: Chunk? {
         guard colorType & 3 == 2 else { return nil }
-        return chunks.prefix { $0.type != .IDAT }.last {
+        return leadingChunks.last {
             $0.type == .PLTE && $0.data.count % 3 == 0 && $0.data.count <= 768
         }
     }
@@ -278,7 +273,7 @@ extension PNGFile {
     /// Whether the decoder accepts the chunk, judged by its length, values and position after a
     /// palette of this many entries. Otherwise it skips the chunk and accepts a later one of the
     /// same type.
-    func isTaken(_ chunk: Chunk, in source: UnsafeRawBufferPointer, paletteEntries: Int) -> Bool {
+    func isTaken(_ chunk: Chunk, paletteEntries: Int) -> Bool {
         let length = chunk.data.count
         switch chunk.type {
         case .tRNS:
@@ -300,8 +295,8 @@ extension PNGFile {
 
     /// Returns all well-formed ancillary chunks that are known, or safe to copy into a file with
     /// other image data (section 5.4). Each stays before or after the image data.
-    private func wholeMetadata(in source: UnsafeRawBufferPointer, limits: CodecLimits) -> Metadata {
-        var metadata = Metadata(malformed: malformedChunks(in: source, limits: limits))
+    private var wholeMetadata: Metadata {
+        var metadata = Metadata(malformed: malformedChunks)
         var hasSeenData = false
         for (index, chunk) in chunks.enumerated().dropFirst() {
             if chunk.type == .IDAT {
@@ -311,8 +306,7 @@ extension PNGFile {
             let isSafeToCopy = chunk.type & 0x20 != 0
             guard chunk.type == .PLTE || chunk.type & 0x2000_0000 != 0,
                 isSafeToCopy || PNGFile.independent.contains(chunk.type),
-                isIntact(chunk, in: source),
-                let piece = piece(of: index, in: source, without: metadata.malformed)
+                isIntact(chunk), let piece = piece(of: index, without: metadata.malformed)
             else { continue }
             if hasSeenData {
                 metadata.trailing.append(piece)
@@ -327,13 +321,11 @@ extension PNGFile {
 
     /// A chunk of a file with all metadata; nil for a malformed one. Of a malformed EXIF the
     /// orientation stays.
-    private func piece(
-        of index: Int, in source: UnsafeRawBufferPointer, without malformed: Set<Int>
-    ) -> ImagePiece? {
+    private func piece(of index: Int, without malformed: Set<Int>) -> ImagePiece? {
         let chunk = chunks[index]
         guard malformed.contains(index) else { return .source(chunk.range) }
         let isTurned = orientation != ExifOrientation.upright
-        return isTurned && chunk.range == exif?.range ? orientationPiece(chunk, in: source) : nil
+        return isTurned && chunk.range == exifChunk?.range ? orientationPiece(chunk) : nil
     }
 
     /// Chunks that are not marked as safe to copy, but remain correct for the same pixels.
@@ -342,20 +334,18 @@ extension PNGFile {
         .pCAL,
     ]
 
-    private func orientationPiece(_ chunk: Chunk, in source: UnsafeRawBufferPointer) -> ImagePiece {
+    private func orientationPiece(_ chunk: Chunk) -> ImagePiece {
         let minimal = PNGFile.chunk(.eXIf, ExifOrientation.minimalTIFF(orientation))
         return source[chunk.range].elementsEqual(minimal) ? .source(chunk.range) : .made(minimal)
     }
 
     /// Returns the file's own header, image data, frames and end, with this metadata. Returns the
     /// whole source if nothing is stripped.
-    func stripped(
-        _ source: UnsafeRawBufferPointer, _ metadata: Metadata, stripping: Recipe.Stripping
-    ) -> [ImagePiece] {
+    func stripped(_ metadata: Metadata, stripping: Recipe.Stripping) -> [ImagePiece] {
         if stripping == .none, !isWithoutAnimation {
             guard !metadata.malformed.isEmpty else { return [.source(0..<source.count)] }
             let kept = chunks.indices.compactMap {
-                piece(of: $0, in: source, without: metadata.malformed)
+                piece(of: $0, without: metadata.malformed)
             }
             let end = chunks.last?.range.upperBound ?? source.count
             return ([.source(0..<8)] + kept + [.source(end..<source.count)]).joined
@@ -374,22 +364,19 @@ extension PNGFile {
         return pieces.joined
     }
 
-    /// Returns the TIFF structure of the file's EXIF.
-    func exif(in source: UnsafeRawBufferPointer) -> [UInt8]? {
-        exif.map { Array(source[$0.data]) }
-    }
+    /// The TIFF structure of the file's EXIF.
+    var exif: [UInt8]? { exifChunk.map { Array(source[$0.data]) } }
 
     /// The colours of the first valid of cICP, iCCP, sRGB, and gAMA with cHRM (PNG third edition,
     /// section 4.3).
-    func colours(in source: UnsafeRawBufferPointer, limits: CodecLimits) -> SourceColours {
+    var colours: SourceColours {
         var spaces: [UInt32: Range<Int>] = [:]
         var repeated: Set<UInt32> = []
         var paletteEntries = 0
-        for chunk in chunks.prefix(while: { $0.type != .IDAT }) {
+        for chunk in leadingChunks {
             if chunk.type == .PLTE { paletteEntries = chunk.data.count / 3 }
             guard [.cICP, .sRGB, .gAMA, .cHRM].contains(chunk.type),
-                isTaken(chunk, in: source, paletteEntries: paletteEntries),
-                isIntact(chunk, in: source)
+                isTaken(chunk, paletteEntries: paletteEntries), isIntact(chunk)
             else { continue }
             if spaces.updateValue(chunk.data, forKey: chunk.type) != nil {
                 repeated.insert(chunk.type)
@@ -404,7 +391,7 @@ extension PNGFile {
             return SourceColours(
                 primaries: Int(points[0]), transfer: Int(points[1]), ofA: "a PNG")
         }
-        if let profile = profile(source, limits: limits) { return SourceColours(profile) }
+        if let profile { return SourceColours(profile) }
         if spaces[.sRGB] != nil { return .sRGB(profile: nil) }
         // Repeated ones contradict each other, so `same` keeps none of them either.
         func values(_ type: UInt32) -> [Double]? {
@@ -435,30 +422,28 @@ extension PNGFile {
         return .space(RGBSpace(primaries: primaries ?? .sRGB, curve: .power(1 / gamma)))
     }
 
-    /// Returns the unpacked ICC profile; nil if it is missing, damaged, or for another kind of
+    /// The unpacked ICC profile; nil if it is missing, damaged, or for another kind of
     /// pixels.
     ///
     /// Checked here because libpng rejects profiles that other programs accept.
-    func profile(_ source: UnsafeRawBufferPointer, limits: CodecLimits) -> [UInt8]? {
-        guard
-            let chunk = chunks.prefix(while: { $0.type != .IDAT }).first(where: { $0.type == .iCCP }
-            ),
-            isIntact(chunk, in: source)
-        else { return nil }
+    var profile: [UInt8]? {
+        guard let chunk = leadingChunks.first(where: { $0.type == .iCCP }), isIntact(chunk) else {
+            return nil
+        }
         // A name, a zero byte, the compression method, then a zlib stream.
         let data = source[chunk.data]
         guard let zero = data.firstIndex(of: 0), zero + 2 < data.endIndex else { return nil }
-        let most = limits.maximumMetadataBytes
-        guard let profile = PNGFile.unpacked(data[(zero + 2)...], most: most) else { return nil }
+        guard let profile = PNGFile.unpacked(data[(zero + 2)...]) else { return nil }
         return ICCProfile.fits(profile, channels: colorType & 2 == 0 ? 1 : 3) ? profile : nil
     }
 
-    /// Unpacks a zlib stream; nil if it is damaged or has more than `most` bytes.
-    static func unpacked(_ stream: Slice<UnsafeRawBufferPointer>, most: Int) -> [UInt8]? {
+    /// Unpacks a zlib stream; nil if it is damaged or too long.
+    static func unpacked(_ stream: Slice<UnsafeRawBufferPointer>) -> [UInt8]? {
         let stream = UnsafeRawBufferPointer(rebasing: stream)
         var length = 0
         guard let start = stream.baseAddress?.assumingMemoryBound(to: UInt8.self),
-            let bytes = cdeflate_decompress(start, stream.count, most, &length)
+            let bytes = cdeflate_decompress(
+                start, stream.count, CodecLimits.maximumMetadataBytes, &length)
         else { return nil }
         return ImageBytes(owning: bytes, count: length).withUnsafeBytes { [UInt8]($0) }
     }

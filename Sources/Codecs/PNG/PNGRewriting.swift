@@ -19,7 +19,7 @@ struct PNGRewriting {
             wholeBytes: file.animation == nil ? .max : 0, interruption)
         let begin = ThreadClock.now
         let metadata = metadata(valid: valid, isUpright: false)
-        let pieces = file.stripped(source, metadata, stripping: recipe.stripping)
+        let pieces = file.stripped(metadata, stripping: recipe.stripping)
         return ProcessedImage(
             keeping: header, as: try .init(joining: pieces, of: source),
             decodeDuration: begin - start, encodeDuration: ThreadClock.now - begin)
@@ -37,7 +37,7 @@ struct PNGRewriting {
         let metadata = metadata(valid: valid, isUpright: isTurned)
         // The source's own data keeps its orientation tag.
         let stripped = file.stripped(
-            source, isTurned ? self.metadata(valid: valid, isUpright: false) : metadata,
+            isTurned ? self.metadata(valid: valid, isUpright: false) : metadata,
             stripping: recipe.stripping)
         let encoding = PNGEncoding(
             effort: recipe.effort, changesKind: recipe.stripping != .none,
@@ -61,8 +61,7 @@ struct PNGRewriting {
 
     private func metadata(valid: UInt32, isUpright: Bool) -> PNGFile.Metadata {
         let metadata = file.metadata(
-            in: source, valid: valid, stripping: recipe.stripping, isUpright: isUpright,
-            limits: png.limits)
+            valid: valid, stripping: recipe.stripping, isUpright: isUpright)
         png.noteMalformed(metadata.malformed)
         return metadata
     }

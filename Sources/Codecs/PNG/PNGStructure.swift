@@ -6,9 +6,9 @@ extension PNGFile {
     ///
     /// Damaged ancillary chunks are accepted, since decoders skip them. Transparency and animation
     /// chunks are refused, because skipping them loses pixels.
-    func checkChunks(in source: UnsafeRawBufferPointer) throws(CodecError) {
+    func checkChunks() throws(CodecError) {
         guard chunks.last?.type == .IEND else { throw .cutImage }
-        guard isFormOfHeaderValid(in: source) else { throw .broken("bad header chunk") }
+        guard isFormOfHeaderValid else { throw .broken("bad header chunk") }
         var seen: Set<UInt32> = []
         for chunk in chunks {
             let type = chunk.type
@@ -35,12 +35,12 @@ extension PNGFile {
                 guard isBehindImageData else { throw .broken("unhandled critical chunk") }
             }
             // Transparency after the image data is ignored, so its damage does not matter.
-            guard isIntact(chunk, in: source) || (type == .tRNS && isBehindImageData) else {
+            guard isIntact(chunk) || (type == .tRNS && isBehindImageData) else {
                 throw .broken("\(PNGFile.name(type)): CRC error")
             }
         }
         guard seen.contains(.IDAT) else { throw .broken("no image data") }
-        try checkIgnoredDamage(in: source)
+        try checkIgnoredDamage()
     }
 
     /// Whether the decoder accepts a palette of this many bytes. For truecolour it is a suggestion,
@@ -56,29 +56,22 @@ extension PNGFile {
     /// Whether the image data, and the data of every frame, are complete zlib streams of exactly
     /// the rows.
     func isImageDataWhole(
-        in source: UnsafeRawBufferPointer, memoryBytes: Int, _ interruption: Interruption
+        memoryBytes: Int, _ interruption: Interruption
     ) throws(CodecError) -> Bool {
         // Image data that another chunk separates from the first is ignored.
         let first = chunks.drop { $0.type != .IDAT }.prefix { $0.type == .IDAT }.map(\.data)
-        guard
-            try isWhole(
-                first, width: width, height: height, in: source, memoryBytes: memoryBytes,
-                interruption)
-        else { return false }
+        guard try isWhole(first, width, height, memoryBytes, interruption) else { return false }
         for frame in animation?.frames ?? [] {
             try interruption.look()
-            guard
-                try isWhole(
-                    frame.data, width: frame.width, height: frame.height, in: source,
-                    memoryBytes: memoryBytes, interruption)
+            guard try isWhole(frame.data, frame.width, frame.height, memoryBytes, interruption)
             else { return false }
         }
         return true
     }
 
     private func isWhole(
-        _ data: [Range<Int>], width: Int, height: Int, in source: UnsafeRawBufferPointer,
-        memoryBytes: Int, _ interruption: Interruption
+        _ data: [Range<Int>], _ width: Int, _ height: Int, _ memoryBytes: Int,
+        _ interruption: Interruption
     ) throws(CodecError) -> Bool {
         let start = try source.start
         let parts = data.map { cpng_part(bytes: start + $0.lowerBound, length: $0.count) }
@@ -99,7 +92,7 @@ extension PNGFile {
     }
 
     /// Whether the bit depth is valid for the colour type, and the methods are defined ones.
-    private func isFormOfHeaderValid(in source: UnsafeRawBufferPointer) -> Bool {
+    private var isFormOfHeaderValid: Bool {
         let depths: ClosedRange<Int> =
             switch colorType {
             case 0: 1...16

@@ -10,7 +10,7 @@
                 first.control.covers(header.widthInPixels, header.heightInPixels)
                 && file.frames.allSatisfy { $0.control.keepsOpacity && !hasAlpha($0) }
             return AnimationDescription(
-                frames: file.frames.count, plays: file.plays(in: source), isOpaque: isOpaque)
+                frames: file.frames.count, plays: file.plays, isOpaque: isOpaque)
         }
 
         private func hasAlpha(_ frame: WebPFile.WebPFrame) -> Bool {

@@ -49,7 +49,7 @@
                 sourceBytes: source.count)
             header.isAnimated = file.frames.count > 1
             header.frames = max(file.frames.count, 1)
-            header.memory.libraryBytes = libraryBytes(features, file, source)
+            header.memory.libraryBytes = libraryBytes(features, file)
             header.lossyQuality = file.lossyData.flatMap { data in
                 VP8FrameHeader(UnsafeRawBufferPointer(rebasing: source[data])).map {
                     QualityCurve.libwebp.quality(at: $0.libwebpQuality)
@@ -64,11 +64,9 @@
         /// most a 16th as large. Its prefix code tables are counted once the whole file is known;
         /// before that they count as nothing. A lossy picture takes a few rows, and its alpha
         /// channel twice, stored and decoded.
-        private static func libraryBytes(
-            _ features: cwebp_features, _ file: WebPFile, _ source: UnsafeRawBufferPointer
-        ) -> Int {
+        private static func libraryBytes(_ features: cwebp_features, _ file: WebPFile) -> Int {
             let pixels = ByteEstimate(Int(features.width)) * ByteEstimate(Int(features.height))
-            let groups = file.isCut ? 0 : tableBytes(features, file, source)
+            let groups = file.isCut ? 0 : tableBytes(features, file)
             let rows = ByteEstimate(Int(features.width)) * 128 + ByteEstimate(1 << 20)
             // Verification decodes to a reduced size.
             let scaled = pixels / 16
@@ -78,11 +76,11 @@
 
         /// The most table memory of any single picture.
         private static func tableBytes(
-            _ features: cwebp_features, _ file: WebPFile, _ source: UnsafeRawBufferPointer
+            _ features: cwebp_features, _ file: WebPFile
         ) -> ByteEstimate {
             var effort = mostEffort
             func bytes(_ range: Range<Int>, _ width: Int, _ height: Int) -> UInt64 {
-                let chunks = UnsafeRawBufferPointer(rebasing: source[range])
+                let chunks = UnsafeRawBufferPointer(rebasing: file.source[range])
                 guard let start = chunks.baseAddress?.assumingMemoryBound(to: UInt8.self) else {
                     return 0
                 }
@@ -177,7 +175,7 @@
             }
         }
 
-        var colours: SourceColours { SourceColours(file.profile(in: source, limits: limits)) }
+        var colours: SourceColours { SourceColours(file.profile) }
 
         /// The picture; of an animation the first frame on its transparent canvas. All other frames
         /// are verified.
@@ -226,15 +224,14 @@
         }
 
         func pieces(keptBy recipe: Recipe) -> [ImagePiece] {
-            let malformed =
-                recipe.stripping == .none ? file.malformedChunks(in: source, limits: limits) : []
+            let malformed = recipe.stripping == .none ? file.malformedChunks : []
             note.noteMalformed(malformed.map(WebPFile.name), "chunk")
-            return file.stripped(source, recipe.stripping, without: malformed, limits: limits)
+            return file.stripped(recipe.stripping, without: malformed)
         }
 
         func hasUnwrittenMetadata() -> Bool { file.hasOtherMetadata }
 
-        var exif: [UInt8]? { file.exif(in: source) }
+        var exif: [UInt8]? { file.exif }
     }
 #else
     extension ImageCodec {

@@ -12,6 +12,7 @@
     ///
     /// Bytes after the length in `RIFF` are not part of the file.
     struct WebPFile {
+        let source: UnsafeRawBufferPointer
         struct RIFFChunk {
             /// Four letters, the first in the most significant byte.
             let type: UInt32
@@ -63,6 +64,7 @@
         ///
         /// - Throws: `corrupt` if the data ends before the first chunk.
         init(_ source: UnsafeRawBufferPointer) throws(CodecError) {
+            self.source = source
             guard source.count >= WebPFile.riffBytes + 8 else { throw .cutHeader }
             end = 8 + source.littleEndian32(at: 4)
             let most = min(end, source.count)
@@ -85,11 +87,11 @@
                     range: offset..<min(data.upperBound + length % 2, most), data: data)
                 chunks.append(chunk)
                 offset = chunk.range.upperBound
-                note(chunk, in: source)
+                note(chunk)
             }
         }
 
-        private mutating func note(_ chunk: RIFFChunk, in source: UnsafeRawBufferPointer) {
+        private mutating func note(_ chunk: RIFFChunk) {
             switch chunk.type {
             case .EXIF where isExtended && exifData == nil:
                 // Some writers prefix the identifier of a JPEG segment.
@@ -100,7 +102,7 @@
                 orientation = ExifOrientation.value(inTIFF: .init(rebasing: source[data]))
             case .ANMF where isExtended:
                 do throws(CodecError) {
-                    frames.append(try frame(chunk, in: source))
+                    frames.append(try frame(chunk))
                 } catch {
                     frameError = frameError ?? error
                 }
@@ -110,9 +112,7 @@
 
         /// Reads `ANMF`: x and y divided by two, width and height minus one, 24 bits each;
         /// duration, flags, then the frame's own chunks.
-        private func frame(
-            _ chunk: RIFFChunk, in source: UnsafeRawBufferPointer
-        ) throws(CodecError) -> WebPFrame {
+        private func frame(_ chunk: RIFFChunk) throws(CodecError) -> WebPFrame {
             let start = chunk.data.lowerBound
             guard chunks.contains(where: { $0.type == .ANIM }), chunk.data.count >= 16,
                 let canvas = chunks.first?.data, canvas.count >= 10
@@ -126,7 +126,7 @@
                 delay: FrameDelay(
                     numerator: source.littleEndian24(at: start + 12), denominator: 1_000),
                 disposal: flags & 1 == 0 ? .none : .background, isBlended: flags & 2 == 0)
-            let data = try picture(in: start + 16..<chunk.data.upperBound, of: source)
+            let data = try picture(in: start + 16..<chunk.data.upperBound)
             guard control.x + control.width <= 1 + source.littleEndian24(at: canvas.lowerBound + 4),
                 control.y + control.height <= 1 + source.littleEndian24(at: canvas.lowerBound + 7)
             else { throw .broken("a frame beyond the canvas") }
@@ -134,7 +134,7 @@
         }
 
         /// The number of plays; 0 for no end. It follows the background in `ANIM`.
-        func plays(in source: UnsafeRawBufferPointer) -> Int {
+        var plays: Int {
             guard let data = chunks.first(where: { $0.type == .ANIM })?.data, data.count >= 6 else {
                 return 0
             }
@@ -146,9 +146,7 @@
         ///
         /// - Throws: `corrupt` if the frame has no complete picture, or a chunk beyond its end,
         ///   which libwebp's demultiplexer refuses.
-        private func picture(
-            in frame: Range<Int>, of source: UnsafeRawBufferPointer
-        ) throws(CodecError) -> Range<Int> {
+        private func picture(in frame: Range<Int>) throws(CodecError) -> Range<Int> {
             var offset = frame.lowerBound
             var picture: Range<Int>?
             while frame.upperBound - offset >= 8 {
@@ -177,15 +175,13 @@
             if let frameError { throw frameError }
         }
 
-        /// Returns the TIFF structure of the file's EXIF; nil if it has none.
-        func exif(in source: UnsafeRawBufferPointer) -> [UInt8]? {
-            exifData.map { [UInt8](source[$0]) }
-        }
+        /// The TIFF structure of the file's EXIF; nil if it has none.
+        var exif: [UInt8]? { exifData.map { [UInt8](source[$0]) } }
 
-        /// Returns the ICC profile; nil if it is missing, incomplete or not for RGB.
-        func profile(in source: UnsafeRawBufferPointer, limits: CodecLimits) -> [UInt8]? {
+        /// The ICC profile; nil if it is missing, incomplete or not for RGB.
+        var profile: [UInt8]? {
             guard isExtended, let chunk = chunks.first(where: { $0.type == .ICCP }),
-                chunk.data.count <= limits.maximumMetadataBytes
+                chunk.data.count <= CodecLimits.maximumMetadataBytes
             else { return nil }
             let profile = [UInt8](source[chunk.data])
             return ICCProfile.fits(profile, channels: 3) ? profile : nil
@@ -193,17 +189,17 @@
 
         /// Whether `VP8X` contradicts the chunks, so libwebp's demultiplexer refuses the file
         /// or drops its alpha, while its decoder shows it.
-        private func contradictsChunks(_ source: UnsafeRawBufferPointer) -> Bool {
+        private var contradictsChunks: Bool {
             guard isExtended, let start = chunks.first?.data.lowerBound else { return false }
             let flags = source[start]
             let known =
                 WebPFile.alphaFlag | WebPFile.profileFlag | WebPFile.exifFlag | WebPFile.xmpFlag
                 | WebPFile.animationFlag
-            let shown = pictures(source)
+            let shown = pictures
             let isApart =
-                !isAnimation(source) && shown.count == 2
+                !isAnimation && shown.count == 2
                 && shown[0].range.upperBound < shown[1].range.lowerBound
-            return flags & ~known != 0 || hasAlpha(source) && flags & WebPFile.alphaFlag == 0
+            return flags & ~known != 0 || hasAlpha && flags & WebPFile.alphaFlag == 0
                 || shown.count < chunks.filter(\.isPicture).count || isApart
         }
 
@@ -218,15 +214,15 @@
             return picture.flatMap { $0.type == .VP8 ? $0.data : nil }
         }
 
-        private func isAnimation(_ source: UnsafeRawBufferPointer) -> Bool {
+        private var isAnimation: Bool {
             guard isExtended, let start = chunks.first?.data.lowerBound else { return false }
             return source[start] & WebPFile.animationFlag != 0
         }
 
         /// The chunks that libwebp decodes: of an animation its frames, else the first picture with
         /// the alpha before it.
-        private func pictures(_ source: UnsafeRawBufferPointer) -> [RIFFChunk] {
-            if isAnimation(source) { return chunks.filter { [.ANIM, .ANMF].contains($0.type) } }
+        private var pictures: [RIFFChunk] {
+            if isAnimation { return chunks.filter { [.ANIM, .ANMF].contains($0.type) } }
             guard let picture = chunks.first(where: { $0.type == .VP8 || $0.type == .VP8L }) else {
                 return []
             }
@@ -236,14 +232,14 @@
             return (picture.type == .VP8 ? [alpha].compactMap(\.self) : []) + [picture]
         }
 
-        private func hasAlpha(_ source: UnsafeRawBufferPointer) -> Bool {
+        private var hasAlpha: Bool {
             func isTransparent(_ type: UInt32, at start: Int) -> Bool {
                 // RFC 9649, 3.4: a signature, twice 14 bits of size, then the bit for alpha.
                 type == .ALPH
                     || type == .VP8L && start + 4 < source.count && source[start + 4] & 0x10 != 0
             }
-            return pictures(source).contains { isTransparent($0.type, at: $0.data.lowerBound) }
-                || isAnimation(source)
+            return pictures.contains { isTransparent($0.type, at: $0.data.lowerBound) }
+                || isAnimation
                     && frames.contains {
                         isTransparent(
                             UInt32(source.bigEndian32(at: $0.data.lowerBound)),
@@ -256,14 +252,13 @@
         /// removed, and flags and order corrected (RFC 9649, section 2.7). If all metadata is kept,
         /// `malformed` chunks are left out.
         func stripped(
-            _ source: UnsafeRawBufferPointer, _ stripping: Recipe.Stripping,
-            without malformed: [RIFFChunk], limits: CodecLimits
+            _ stripping: Recipe.Stripping, without malformed: [RIFFChunk]
         ) -> [ImagePiece] {
             let keepsAll = stripping == .none
-            if keepsAll, malformed.isEmpty, !contradictsChunks(source) {
+            if keepsAll, malformed.isEmpty, !contradictsChunks {
                 return [.source(0..<source.count)]
             }
-            let profile = stripping == .all ? nil : profile(in: source, limits: limits)
+            let profile = stripping == .all ? nil : profile
             var keepsProfile = profile.map { keepsAll || !ICCProfile.isSRGB($0) } ?? false
             let left = Set(malformed.map(\.range.lowerBound))
             let isExifKept =
@@ -272,8 +267,8 @@
             var keepsOrientation = !isExifKept && orientation != ExifOrientation.upright
             var flags: UInt8 = keepsOrientation || isExifKept ? WebPFile.exifFlag : 0
             if keepsProfile { flags |= WebPFile.profileFlag }
-            if hasAlpha(source) { flags |= WebPFile.alphaFlag }
-            let shown = Set(pictures(source).map(\.range.lowerBound))
+            if hasAlpha { flags |= WebPFile.alphaFlag }
+            let shown = Set(pictures.map(\.range.lowerBound))
             var (head, body, tail) = ([ImagePiece](), [ImagePiece](), [ImagePiece]())
             for chunk in chunks {
                 switch chunk.type {
@@ -308,14 +303,12 @@
 
         /// The chunks of metadata that break their formats, in order: EXIF without a whole
         /// directory, a damaged profile, and any but the first of them and of XMP.
-        func malformedChunks(
-            in source: UnsafeRawBufferPointer, limits: CodecLimits
-        ) -> [RIFFChunk] {
+        var malformedChunks: [RIFFChunk] {
             var seen: Set<UInt32> = []
             return chunks.filter { chunk in
                 switch chunk.type {
                 case .ICCP where seen.insert(chunk.type).inserted:
-                    profile(in: source, limits: limits) == nil
+                    profile == nil
                 case .EXIF where seen.insert(chunk.type).inserted:
                     !ExifOrientation.isWhole(tiff: .init(rebasing: source[exifData ?? chunk.data]))
                 case .XMP where seen.insert(chunk.type).inserted: false

@@ -174,8 +174,8 @@ enum Profiles {
         let source = try TestData.bytes(path)
         let profile = try source.withUnsafeBytes { bytes in
             try path.hasSuffix(".png")
-                ? PNGFile(bytes).profile(bytes, limits: CodecLimits())
-                : JPEGFile(headerOf: bytes).profile(in: bytes, limits: CodecLimits())
+                ? PNGFile(bytes).profile
+                : JPEGFile(headerOf: bytes).profile
         }
         #expect(ICCProfile.isSRGB(try #require(profile)) == isSRGB)
     }

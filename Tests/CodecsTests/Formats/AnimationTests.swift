@@ -185,7 +185,7 @@ import Testing
             rows[index] = UInt8(truncatingIfNeeded: state)
         }
         let stream = Self.deflated(rows)
-        try #require(stream.count > CodecLimits().maximumMetadataBytes)
+        try #require(stream.count > CodecLimits.maximumMetadataBytes)
         let size = Self.bytes(side) + Self.bytes(side)
         let place = size + Self.bytes(0) + Self.bytes(0) + [0, 1, 0, 10, 0, 0]
         let source = Animation.file([

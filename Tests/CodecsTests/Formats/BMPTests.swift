@@ -154,7 +154,7 @@ import Testing
         let source = try BMPTests.bytes("24-bit-profile-of-srgb")
         func profile(_ recipe: Recipe, _ source: [UInt8]) throws -> [UInt8]? {
             let png = try stored(source, recipe).bytes
-            return try png.withUnsafeBytes { try PNGFile($0).profile($0, limits: CodecLimits()) }
+            return try png.withUnsafeBytes { try PNGFile($0).profile }
         }
         var whole = Recipe(encoding: .png)
         whole.stripping = .none

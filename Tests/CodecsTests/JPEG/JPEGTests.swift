@@ -104,7 +104,7 @@ import Testing
         let source = Self.inserting(JPEGFile.profileSegments(profile), into: Samples.baselineJPEG)
         let result = try stored(source, Recipe(quality: quality))
         let kept = try result.bytes.withUnsafeBytes {
-            try JPEGFile(headerOf: $0).profile(in: $0, limits: CodecLimits())
+            try JPEGFile(headerOf: $0).profile
         }
         #expect(kept == profile)
     }
@@ -167,7 +167,7 @@ import Testing
         let png = try stored(source, Recipe(encoding: .png)).bytes
         let jpeg = try stored(png, Recipe(encoding: .jpeg)).bytes
         let kept = try jpeg.withUnsafeBytes {
-            try JPEGFile(headerOf: $0).profile(in: $0, limits: CodecLimits())
+            try JPEGFile(headerOf: $0).profile
         }
         #expect(kept == profile)
         let grey = Self.inserting(JPEGFile.profileSegments(profile), into: Samples.greyJPEG)
