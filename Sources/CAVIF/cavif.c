@@ -280,25 +280,6 @@ void cavif_close(cavif_reader *reader) {
     free(reader);
 }
 
-cavif_status cavif_decode(
-    const uint8_t *bytes, size_t length, const cavif_limits *limits, const cavif_header *header,
-    uint8_t **rows, char message[CAVIF_MESSAGE_BYTES]) {
-    cavif_reader *reader;
-    if (rows != NULL) *rows = NULL;
-    cavif_status status = cavif_open(bytes, length, limits, header, message, &reader);
-    cavif_frame frame = {.is_present = true};
-    for (bool is_first = true; status == CAVIF_OK && frame.is_present; is_first = false) {
-        status = cavif_next(reader, is_first && rows != NULL, &frame, message);
-        if (is_first && rows != NULL) *rows = frame.rows;
-    }
-    cavif_close(reader);
-    if (status != CAVIF_OK && rows != NULL) {
-        free(*rows);
-        *rows = NULL;
-    }
-    return status;
-}
-
 uint8_t *cavif_copy_metadata(
     const uint8_t *bytes, size_t length, cavif_metadata kind, size_t *count) {
     uint8_t *copy = NULL;

@@ -24,22 +24,22 @@ static cavif_status status_of(avifResult result, char *message) {
 }
 
 /// Full-range luma and chroma, by JPEG's matrix; without a profile the colours are sRGB.
-static avifImage *image_of(const cavif_picture *picture, const cavif_options *options) {
+static avifImage *image_of(
+    const cavif_picture *picture, const uint8_t *profile, size_t profile_length,
+    const uint8_t *exif, size_t exif_length, const cavif_options *options) {
     avifPixelFormat format = options->is_grey ? AVIF_PIXEL_FORMAT_YUV400
         : options->halves_chroma ? AVIF_PIXEL_FORMAT_YUV420 : AVIF_PIXEL_FORMAT_YUV444;
     avifImage *image = cavif_functions.ImageCreate(picture->width, picture->height, 8, format);
     if (image == NULL) return NULL;
     image->yuvRange = AVIF_RANGE_FULL;
     image->matrixCoefficients = AVIF_MATRIX_COEFFICIENTS_BT601;
-    if (picture->profile_length > 0) {
-        cavif_functions.ImageSetProfileICC(image, picture->profile, picture->profile_length);
+    if (profile_length > 0) {
+        cavif_functions.ImageSetProfileICC(image, profile, profile_length);
     } else {
         image->colorPrimaries = AVIF_COLOR_PRIMARIES_BT709;
         image->transferCharacteristics = AVIF_TRANSFER_CHARACTERISTICS_SRGB;
     }
-    if (picture->exif_length > 0) {
-        cavif_functions.ImageSetMetadataExif(image, picture->exif, picture->exif_length);
-    }
+    if (exif_length > 0) cavif_functions.ImageSetMetadataExif(image, exif, exif_length);
     return image;
 }
 
@@ -68,15 +68,17 @@ static cavif_status encode(
 }
 
 cavif_status cavif_encode(
-    const cavif_picture *picture, const cavif_options *options, cinterruption *interruption,
-    uint8_t **bytes, size_t *length, char message[CAVIF_MESSAGE_BYTES]) {
+    const cavif_picture *picture, const uint8_t *profile, size_t profile_length,
+    const uint8_t *exif, size_t exif_length, const cavif_options *options,
+    cinterruption *interruption, uint8_t **bytes, size_t *length,
+    char message[CAVIF_MESSAGE_BYTES]) {
     *bytes = NULL;
     *length = 0;
     cavif_status loaded = cavif_require(message);
     if (loaded != CAVIF_OK) return loaded;
     message[0] = 0;
     if (picture->stride > UINT32_MAX) return CAVIF_LIMIT;
-    avifImage *image = image_of(picture, options);
+    avifImage *image = image_of(picture, profile, profile_length, exif, exif_length, options);
     if (image == NULL) return CAVIF_OUT_OF_MEMORY;
     avifRWData output = AVIF_DATA_EMPTY;
     cavif_status status = encode(image, picture, options, &output, message);

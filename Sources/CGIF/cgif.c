@@ -10,26 +10,28 @@
 #define TEXT_OF(number) #number
 #define TEXT(number) TEXT_OF(number)
 
-typedef struct {
+typedef struct cgif_reader session;
+
+struct cgif_reader {
     const uint8_t *bytes;
     size_t length;
     size_t offset;
     /// Whether a read passed the end.
     bool is_at_end;
-    const cgif_limits *limits;
+    cgif_limits limits;
     GifFileType *file;
     GifPixelType *row;
     size_t row_length;
     /// The control block of the next frame.
     GraphicsControlBlock control;
-    uint64_t pixels;
     uint32_t frames;
     cgif_lzw lzw;
     /// The canvas to which `cgif_next` cuts frames.
     uint32_t canvas_width;
     uint32_t canvas_height;
+    /// The current call's.
     char *message;
-} session;
+};
 
 static const GraphicsControlBlock no_control = {
     .DisposalMode = DISPOSAL_UNSPECIFIED, .TransparentColor = NO_TRANSPARENT_COLOR};
@@ -120,15 +122,11 @@ static uint32_t shown(uint32_t start, uint32_t length, uint32_t limit) {
 /// Reads a frame. Its pixels are put on the canvas, or into new rows of `kept`.
 static cgif_status read_frame(session *s, const cgif_canvas *canvas, cgif_frame *kept) {
     s->frames += 1;
-    if (s->frames > s->limits->maximum_frames) return fail(s, CGIF_LIMIT, "too many frames");
+    if (s->frames > s->limits.maximum_frames) return fail(s, CGIF_LIMIT, "too many frames");
     if (DGifGetImageHeader(s->file) != GIF_OK) return fail_as_library(s);
     const GifImageDesc *frame = &s->file->Image;
     uint32_t width = (uint32_t)frame->Width, height = (uint32_t)frame->Height;
     if (width == 0 || height == 0) return fail(s, CGIF_CORRUPT, "a frame without pixels");
-    s->pixels += (uint64_t)width * height;
-    if (s->pixels > s->limits->maximum_pixels) {
-        return fail(s, CGIF_LIMIT, "more pixels in all frames than allowed");
-    }
     uint32_t left = (uint32_t)frame->Left, top = (uint32_t)frame->Top;
     cgif_canvas own;
     if (kept != NULL) {
@@ -164,7 +162,7 @@ static cgif_status read_frame(session *s, const cgif_canvas *canvas, cgif_frame 
     for (uint32_t number = 0; number < height; number++) {
         status = cgif_lzw_read(&s->lzw, s->row, width);
         if (status != CGIF_LZW_OK) return fail_in_pixels(s, status);
-        if (cinterruption_after(s->limits->interruption, width)) {
+        if (cinterruption_after(s->limits.interruption, width)) {
             return fail(s, CGIF_INTERRUPTED, "");
         }
         if (canvas != NULL) {
@@ -189,7 +187,7 @@ static cgif_status read_extension(session *s) {
             && DGifExtensionToGCB(block[0], block + 1, &control) == GIF_OK) {
             s->control = control;
         }
-        if (cinterruption_after(s->limits->interruption, 256)) {
+        if (cinterruption_after(s->limits.interruption, 256)) {
             return fail(s, CGIF_INTERRUPTED, "");
         }
         if (DGifGetExtensionNext(s->file, &block) != GIF_OK) return fail_as_library(s);
@@ -218,7 +216,7 @@ static cgif_status read_records(
         default: return fail(s, CGIF_CORRUPT, "a block of an unknown kind");
         }
         if (status != CGIF_OK) return status;
-        if (cinterruption_after(s->limits->interruption, 256)) {
+        if (cinterruption_after(s->limits.interruption, 256)) {
             return fail(s, CGIF_INTERRUPTED, "");
         }
         if (type == IMAGE_DESC_RECORD_TYPE) return CGIF_OK;
@@ -230,7 +228,7 @@ static cgif_status begin(
     memset(s, 0, sizeof *s);
     s->bytes = bytes;
     s->length = length;
-    s->limits = limits;
+    s->limits = *limits;
     s->message = message;
     s->control = no_control;
     message[0] = 0;
@@ -266,26 +264,18 @@ cgif_status cgif_decode(
     return status;
 }
 
-struct cgif_reader {
-    session session;
-    cgif_limits limits;
-    char message[CGIF_MESSAGE_BYTES];
-};
-
 cgif_status cgif_open(
     const uint8_t *bytes, size_t length, uint32_t width, uint32_t height,
     const cgif_limits *limits, char message[CGIF_MESSAGE_BYTES], cgif_reader **reader) {
     *reader = NULL;
     cgif_reader *made = malloc(sizeof *made);
     if (made == NULL) return CGIF_OUT_OF_MEMORY;
-    made->limits = *limits;
-    cgif_status status = begin(&made->session, bytes, length, &made->limits, made->message);
-    made->session.canvas_width = width;
-    made->session.canvas_height = height;
+    cgif_status status = begin(made, bytes, length, limits, message);
+    made->canvas_width = width;
+    made->canvas_height = height;
     if (status == CGIF_OK) {
         *reader = made;
     } else {
-        memcpy(message, made->message, CGIF_MESSAGE_BYTES);
         free(made);
     }
     return status;
@@ -294,17 +284,17 @@ cgif_status cgif_open(
 cgif_status cgif_next(
     cgif_reader *reader, cgif_frame *frame, char message[CGIF_MESSAGE_BYTES]) {
     memset(frame, 0, sizeof *frame);
+    reader->message = message;
     bool is_end = false;
-    cgif_status status = read_records(&reader->session, NULL, frame, &is_end);
+    cgif_status status = read_records(reader, NULL, frame, &is_end);
     if (status == CGIF_OK) return CGIF_OK;
-    memcpy(message, reader->message, CGIF_MESSAGE_BYTES);
     free(frame->rows);
     frame->rows = NULL;
     return status;
 }
 
 void cgif_close(cgif_reader *reader) {
-    end(&reader->session);
+    end(reader);
     free(reader);
 }
 

@@ -2,12 +2,10 @@
 
 #include <limits.h>
 #include <stdlib.h>
-#include <string.h>
 
 typedef struct {
-    uint8_t *bytes;
-    size_t count;
-    size_t capacity;
+    /// First, since `WebPMemoryWrite` takes the same pointer.
+    WebPMemoryWriter written;
     size_t maximum;
     bool is_too_large;
     bool is_out_of_memory;
@@ -15,25 +13,10 @@ typedef struct {
 
 static int take(const uint8_t *data, size_t size, const WebPPicture *picture) {
     output *output = picture->custom_ptr;
-    if (size > output->maximum - output->count) {
-        output->is_too_large = true;
-        return 0;
-    }
-    if (size > output->capacity - output->count) {
-        // `maximum` is at most SIZE_MAX / 4.
-        size_t capacity = 2 * output->capacity > output->count + size
-            ? 2 * output->capacity : output->count + size;
-        uint8_t *bytes = realloc(output->bytes, capacity);
-        if (bytes == NULL) {
-            output->is_out_of_memory = true;
-            return 0;
-        }
-        output->bytes = bytes;
-        output->capacity = capacity;
-    }
-    memcpy(output->bytes + output->count, data, size);
-    output->count += size;
-    return 1;
+    output->is_too_large = size > output->maximum - output->written.size;
+    if (output->is_too_large) return 0;
+    output->is_out_of_memory = !WebPMemoryWrite(data, size, picture);
+    return !output->is_out_of_memory;
 }
 
 static int goes_on(int percent, const WebPPicture *picture) {
@@ -107,11 +90,12 @@ cwebp_status cwebp_encode(
         WebPEncodingError error = picture.error_code;
         WebPPictureFree(&picture);
         if (status == CWEBP_OK) {
-            *bytes = output.bytes;
-            *length = output.count;
+            // The library allocates by `malloc`.
+            *bytes = output.written.mem;
+            *length = output.written.size;
             return CWEBP_OK;
         }
-        free(output.bytes);
+        free(output.written.mem);
         if (error != VP8_ENC_ERROR_PARTITION0_OVERFLOW) break;
     }
     return status;

@@ -132,9 +132,9 @@ struct CurveBench {
             return samples.withUnsafeBufferPointer { samples in
                 guard let start = samples.baseAddress else { return nil }
                 var picture = cavif_picture(
-                    first: start, stride: stride, width: width, height: height, channels: 3,
-                    profile: nil, profile_length: 0, exif: nil, exif_length: 0)
-                let status = cavif_encode(&picture, &options, nil, &bytes, &count, &message)
+                    first: start, stride: stride, width: width, height: height, channels: 3)
+                let status = cavif_encode(
+                    &picture, nil, 0, nil, 0, &options, nil, &bytes, &count, &message)
                 return status == CAVIF_OK ? bytes.map { Bytes($0, count) } : nil
             }
         }
@@ -146,9 +146,12 @@ struct CurveBench {
                 return nil
             }
             var limits = cavif_limits(maximum_pixels: 1 << 28, maximum_frames: 1, interruption: nil)
-            var rows: UnsafeMutablePointer<UInt8>?
-            let status = cavif_decode(file.start, file.count, &limits, &header, &rows, &message)
-            guard status == CAVIF_OK, let rows else { return nil }
+            var (reader, frame) = (OpaquePointer?.none, cavif_frame())
+            _ = cavif_open(file.start, file.count, &limits, &header, &message, &reader)
+            defer { cavif_close(reader) }
+            guard let reader, cavif_next(reader, true, &frame, &message) == CAVIF_OK,
+                let rows = frame.rows
+            else { return nil }
             return (Bytes(rows, 0), 1, stride + 1)
         }
     #endif

@@ -78,16 +78,7 @@ cavif_status cavif_read_header(
     const uint8_t *bytes, size_t length, uint32_t maximum_frames, cavif_header *header,
     char message[_Nonnull CAVIF_MESSAGE_BYTES]);
 
-/// Decodes all frames, on this thread, and keeps the pixels of the first in `*rows`, for the caller
-/// to release with `free`; NULL keeps none.
-///
-/// A row is a spare byte and samples of red, green, blue, and alpha if there is any, not
-/// premultiplied. They have 8 bits, or 16, big-endian, for a greater depth.
-cavif_status cavif_decode(
-    const uint8_t *bytes, size_t length, const cavif_limits *limits, const cavif_header *header,
-    uint8_t *_Nullable *_Nullable rows, char message[_Nonnull CAVIF_MESSAGE_BYTES]);
-
-/// Decodes one frame after the other. It refers to the bytes and to the interruption.
+/// Decodes one frame after the other, on the calling thread. It refers to the bytes and to the interruption.
 typedef struct cavif_reader cavif_reader;
 
 /// - `reader`: for the caller to release with `cavif_close`; NULL on failure.
@@ -98,7 +89,9 @@ cavif_status cavif_open(
 typedef struct {
     /// False after the last frame; the other members are then 0.
     bool is_present;
-    /// In the layout of `cavif_decode`, for the caller to release with `free`.
+    /// For the caller to release with `free`. A row is a spare byte and samples of red, green, blue,
+    /// and alpha if there is any, not premultiplied. They have 8 bits, or 16, big-endian, for a
+    /// greater depth.
     uint8_t *_Nullable rows;
     /// In parts of a second; a second has `timescale`, or 0.
     uint64_t duration;
@@ -134,12 +127,6 @@ typedef struct {
     uint32_t height;
     /// 3 or 4.
     int channels;
-    /// An ICC profile; without one the colours are sRGB.
-    const uint8_t *_Nullable profile;
-    size_t profile_length;
-    /// The TIFF structure of EXIF.
-    const uint8_t *_Nullable exif;
-    size_t exif_length;
 } cavif_picture;
 
 typedef struct {
@@ -156,10 +143,13 @@ typedef struct {
 /// Encodes a picture of 8 bits a sample by aom, on this thread: the same bytes each time. Alpha is
 /// lossless.
 ///
+/// - `profile`: an ICC profile; without one the colours are sRGB.
+/// - `exif`: the TIFF structure of EXIF.
 /// - `interruption`: checked only at the end, since the library makes a picture in one call.
 /// - `bytes`: the file, for the caller to release with `free`; NULL on failure.
 cavif_status cavif_encode(
-    const cavif_picture *picture, const cavif_options *options,
+    const cavif_picture *picture, const uint8_t *_Nullable profile, size_t profile_length,
+    const uint8_t *_Nullable exif, size_t exif_length, const cavif_options *options,
     cinterruption *_Nullable interruption, uint8_t *_Nullable *_Nonnull bytes, size_t *length,
     char message[_Nonnull CAVIF_MESSAGE_BYTES]);
 

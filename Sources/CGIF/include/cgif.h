@@ -27,8 +27,6 @@ typedef enum {
 } cgif_status;
 
 typedef struct {
-    /// The most pixels of all frames together.
-    uint64_t maximum_pixels;
     uint32_t maximum_frames;
     /// Checked about every 65,536 pixels; NULL for none.
     cinterruption *_Nullable interruption;

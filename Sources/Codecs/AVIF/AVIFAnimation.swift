@@ -18,29 +18,7 @@
             _ interruption: Interruption,
             _ body: (borrowing Raster, FrameControl) throws(CodecError) -> Void
         ) throws(CodecError) {
-            try AVIFView.read(source) { (start, count) throws(CodecError) in
-                try decodeFrames(start, count, interruption, body)
-            }
-        }
-
-        private func decodeFrames(
-            _ start: UnsafePointer<UInt8>, _ count: Int, _ interruption: Interruption,
-            _ body: (borrowing Raster, FrameControl) throws(CodecError) -> Void
-        ) throws(CodecError) {
-            var (limits, header, reader) = (
-                libraryLimits(interruption), container, OpaquePointer?.none
-            )
-            try LibAVIF.check(of: source, interruption) { message in
-                cavif_open(start, count, &limits, &header, message, &reader)
-            }
-            guard let reader else { throw .outOfMemory("no memory for the decoder") }
-            defer { cavif_close(reader) }
-            while true {
-                var frame = cavif_frame()
-                try LibAVIF.check(of: source, interruption) { message in
-                    cavif_next(reader, true, &frame, message)
-                }
-                guard let rows = frame.rows else { return }
+            try readFrames(keeping: .max, interruption) { frame, rows throws(CodecError) in
                 let raster = raster(owning: rows, interruption)
                 let control = FrameControl(
                     x: 0, y: 0, width: raster.widthInPixels, height: raster.heightInPixels,

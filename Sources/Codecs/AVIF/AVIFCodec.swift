@@ -168,7 +168,7 @@
             case .structure:
                 if container.is_cut { throw .cutImage }
                 try checkFrames()
-            case .pixels: try decode(into: nil, interruption)
+            case .pixels: try readFrames(keeping: 0, interruption) { _, _ in }
             }
         }
 
@@ -185,10 +185,11 @@
         func raster(
             _ request: RasterRequest, _ interruption: Interruption
         ) throws(CodecError) -> Raster {
-            var rows: UnsafeMutablePointer<UInt8>?
-            try decode(into: &rows, interruption)
-            guard let rows else { throw .outOfMemory("no pixels") }
-            var raster = raster(owning: rows, interruption)
+            var first: Raster?
+            try readFrames(keeping: 1, interruption) { _, rows in
+                first = raster(owning: rows, interruption)
+            }
+            guard var raster = first.take() else { throw .outOfMemory("no pixels") }
             raster.orientation = header.orientation
             return try raster.formed(as: request.form, interruption)
         }
@@ -217,14 +218,27 @@
                 interruption: interruption.pointer)
         }
 
-        private func decode(
-            into rows: UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>?,
-            _ interruption: Interruption
+        /// Decodes all frames, and calls `body` with the first `count` ones and their rows, which it
+        /// owns.
+        func readFrames(
+            keeping count: Int, _ interruption: Interruption,
+            _ body: (cavif_frame, UnsafeMutablePointer<UInt8>) throws(CodecError) -> Void
         ) throws(CodecError) {
-            var (libraryLimits, container) = (libraryLimits(interruption), container)
             try AVIFView.read(source) { (start, size) throws(CodecError) in
+                var (limits, header) = (libraryLimits(interruption), container)
+                var reader: OpaquePointer?
                 try LibAVIF.check(of: source, interruption) { message in
-                    cavif_decode(start, size, &libraryLimits, &container, rows, message)
+                    cavif_open(start, size, &limits, &header, message, &reader)
+                }
+                guard let reader else { throw .outOfMemory("no memory for the decoder") }
+                defer { cavif_close(reader) }
+                for index in 0... {
+                    var frame = cavif_frame()
+                    try LibAVIF.check(of: source, interruption) { message in
+                        cavif_next(reader, index < count, &frame, message)
+                    }
+                    guard frame.is_present else { return }
+                    if let rows = frame.rows { try body(frame, rows) }
                 }
             }
         }

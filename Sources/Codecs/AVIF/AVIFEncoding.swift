@@ -35,39 +35,34 @@ extension QualityCurve {
             try plain.turn(interruption)
             let halvesChroma = JPEGEncoding.halvesChroma(&plain.rows)
             try interruption.check()
-            let metadata = AVIFMetadata(profile: plain.colour.profile ?? [], exif: exif ?? [])
+            let (profile, exif) = (plain.colour.profile ?? [], exif ?? [])
             func made(_ quality: Int, _ most: Int) throws(CodecError) -> ImageBytes? {
                 let made = try encoded(
                     plain,
                     cavif_options(
                         quantizer: Int32(QualityCurve.aom.value(at: quality).rounded()),
                         speed: speed(recipe), halves_chroma: halvesChroma, is_grey: isGrey),
-                    metadata, interruption)
+                    profile, exif, interruption)
                 return made.count <= most ? made : nil
             }
             return try QualitySearch.fitting(recipe, made)
         }
 
         private static func encoded(
-            _ raster: borrowing Raster, _ options: cavif_options, _ metadata: AVIFMetadata,
-            _ interruption: Interruption
+            _ raster: borrowing Raster, _ options: cavif_options, _ profile: [UInt8],
+            _ exif: [UInt8], _ interruption: Interruption
         ) throws(CodecError) -> ImageBytes {
             let rows = raster.rows
             guard let start = rows.rows else { throw .outOfMemory("no pixels") }
             var options = options
             var (bytes, count): (UnsafeMutablePointer<UInt8>?, Int) = (nil, 0)
-            try metadata.profile.withUnsafeBufferPointer { profile throws(CodecError) in
-                try metadata.exif.withUnsafeBufferPointer { exif throws(CodecError) in
-                    var picture = cavif_picture(
-                        first: start + 1, stride: rows.row_bytes + 1, width: rows.width,
-                        height: rows.height, channels: rows.color_type == 6 ? 4 : 3,
-                        profile: profile.baseAddress, profile_length: profile.count,
-                        exif: exif.baseAddress, exif_length: exif.count)
-                    try LibAVIF.check(interruption) { message in
-                        cavif_encode(
-                            &picture, &options, interruption.pointer, &bytes, &count, message)
-                    }
-                }
+            var picture = cavif_picture(
+                first: start + 1, stride: rows.row_bytes + 1, width: rows.width,
+                height: rows.height, channels: rows.color_type == 6 ? 4 : 3)
+            try LibAVIF.check(interruption) { message in
+                cavif_encode(
+                    &picture, profile, profile.count, exif, exif.count, &options,
+                    interruption.pointer, &bytes, &count, message)
             }
             guard let bytes else { throw .outOfMemory("no output") }
             return ImageBytes(owning: bytes, count: count)
@@ -80,12 +75,6 @@ extension QualityCurve {
             case .balanced: 9
             case .small: 8
             }
-        }
-
-        /// The metadata to store; empty for none.
-        private struct AVIFMetadata {
-            let profile: [UInt8]
-            let exif: [UInt8]
         }
     }
 #endif

@@ -7,8 +7,7 @@
         /// GIF by giflib: decoded, and not encoded. `same` keeps its data; its pixels become PNG.
         static let gif: ImageCodec? = ImageCodec(
             decoder: { "gif/\(GIFSource.version)-2" }, same: .gif, source: GIFSource.self,
-            // Nothing is kept: every check follows the codes.
-            memory: .decoded(structure: \.memory.libraryBytes), animationEncoder: .gif)
+            animationEncoder: .gif)
     }
 
     /// A GIF with all its blocks.
@@ -52,6 +51,11 @@
             // A row of at most 65,535 indices, and the library's code tables.
             header.memory.libraryBytes = 128 << 10
             return header
+        }
+
+        /// Nothing is kept: every check follows the codes.
+        static func structureMemoryBytes(of header: ImageHeader, within budget: Int) -> Int {
+            header.memory.libraryBytes
         }
 
         /// Whether the file is an animation is known at its second frame, or its end.
@@ -121,7 +125,7 @@
         /// The frames' declared sizes are counted before.
         static func libraryLimits(_ interruption: Interruption) -> cgif_limits {
             cgif_limits(
-                maximum_pixels: .max, maximum_frames: UInt32(CodecLimits.maximumPieces),
+                maximum_frames: UInt32(CodecLimits.maximumPieces),
                 interruption: interruption.pointer)
         }
 

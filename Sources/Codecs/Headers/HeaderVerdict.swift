@@ -59,49 +59,45 @@ package enum HeaderVerdict: Hashable, Sendable {
         onBeginning beginning: UnsafeRawBufferPointer, totalBytes: Int? = nil,
         under rules: HeaderRules
     ) {
-        guard !HeaderVerdict.mayBecomeAnother(beginning) else {
-            self = .undecided
-            return
-        }
-        do throws(CodecError) {
+        self.init(on: beginning) { () throws(CodecError) in
             var image = try header(
                 of: beginning, limits: rules.limits, recipes: rules.recipes, others: rules.others)
             image.sourceBytes = max(totalBytes ?? 0, beginning.count)
             try rules.filter(beginning: image, totalBytes: totalBytes)
-            self = try HeaderVerdict.onMemory(
+            return try HeaderVerdict.onMemory(
                 image, of: beginning, isLengthKnown: totalBytes != nil, under: rules)
-        } catch {
-            self.init(error)
         }
     }
 
     /// The verdict by the format alone, for a body that may be unchanged from an earlier, accepted
     /// one.
     package init(onFormatOf beginning: UnsafeRawBufferPointer, _ others: OtherFormats = .fail) {
-        guard !HeaderVerdict.mayBecomeAnother(beginning) else {
+        self.init(on: beginning) { () throws(CodecError) in
+            _ = try acceptedFormat(of: beginning, others)
+            return .passed
+        }
+    }
+
+    private init(
+        on beginning: UnsafeRawBufferPointer, _ judge: () throws(CodecError) -> HeaderVerdict
+    ) {
+        // More bytes may show another format.
+        guard beginning.count >= signatureBytes,
+            SVGContainer.recognition(of: beginning) != .undecided
+        else {
             self = .undecided
             return
         }
         do throws(CodecError) {
-            _ = try acceptedFormat(of: beginning, others)
-            self = .passed
+            self = try judge()
         } catch {
-            self.init(error)
-        }
-    }
-
-    /// Whether more bytes may show another format.
-    private static func mayBecomeAnother(_ beginning: UnsafeRawBufferPointer) -> Bool {
-        beginning.count < signatureBytes || SVGContainer.recognition(of: beginning) == .undecided
-    }
-
-    private init(_ error: CodecError) {
-        switch error {
-        case .notAnImage, .unsupported, .leftOut, .tooManyPixels, .limitExceeded:
-            self = .refused(error)
-        case .corrupt(_, isTruncated: true): self = .undecided
-        // Whether a damaged image is truncated is known only at its end.
-        case .corrupt, .outOfMemory, .encodingFailed, .cancelled: self = .passed
+            switch error {
+            case .notAnImage, .unsupported, .leftOut, .tooManyPixels, .limitExceeded:
+                self = .refused(error)
+            case .corrupt(_, isTruncated: true): self = .undecided
+            // Whether a damaged image is truncated is known only at its end.
+            case .corrupt, .outOfMemory, .encodingFailed, .cancelled: self = .passed
+            }
         }
     }
 

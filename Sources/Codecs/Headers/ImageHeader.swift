@@ -55,16 +55,16 @@ package struct ImageHeader: Hashable, Sendable {
         (pixels * ByteEstimate(channels * bitDepth) + 7) / 8 + 1
     }
 
-    /// Upper estimate of the structure check, see ``DecodingMemory/structure``.
+    /// Upper estimate of the structure check, see ``CheckDepth/structure``.
     package func structureMemoryBytes(within budget: Int) -> Int {
-        codec?.memory.structure(self, budget) ?? containerMemoryBytes
+        codec?.source.structureMemoryBytes(of: self, within: budget) ?? containerMemoryBytes
     }
 
     /// Upper estimate of decoding a source that is stored unchanged, see
-    /// ``DecodingMemory/verification``.
+    /// ``CheckDepth/pixels``.
     func verificationMemoryBytes(for recipe: Recipe, within budget: Int) -> Int {
-        guard let memory = codec?.memory else { return containerMemoryBytes }
-        return memory.verification?(self, recipe, budget) ?? memory.result(self, recipe).peak.count
+        codec?.source.verificationMemoryBytes(of: self, for: recipe, within: budget)
+            ?? containerMemoryBytes
     }
 
     /// Upper estimate of decoding this image and making one result: coefficients, pixels and
@@ -80,12 +80,12 @@ package struct ImageHeader: Hashable, Sendable {
         }
         // Impossible steps fail before anything is decoded.
         guard let plan = planned.steps, !plan.isEmpty else {
-            let made = codec.memory.result(self, recipe.untransformed)
+            let made = codec.source.memory(of: self, for: recipe.untransformed)
             guard recipe.encoding == .auto, let own = ownRecipe(for: recipe.untransformed) else {
                 return made
             }
             // It is made first, and kept with the others.
-            let before = codec.memory.result(self, own)
+            let before = codec.source.memory(of: self, for: own)
             return MemoryEstimate(
                 peak: max(before.peak, made.adding(before.result).peak),
                 result: max(before.result, made.result), raster: max(before.raster, made.raster))

@@ -7,10 +7,7 @@ extension ImageCodec {
         decoder: { "ico/2" },
         // The file may already hold a PNG.
         same: .encoded(as: .png, ignoring: [.quality, .maximumBytes, .animation]),
-        source: ICOSource.self,
-        memory: .decoded(structure: { header in
-            EstimateBasis(header, Recipe(encoding: .original)).ofDecoded.peak.count
-        }))
+        source: ICOSource.self)
 }
 
 /// An icon, its directory read.
@@ -51,6 +48,10 @@ private struct ICOSource: ImageDecoding {
             ((entry.isPNG ? 0 : 4 * pixels + ByteEstimate(entry.height)) + 2
             * ByteEstimate(source.count)).count
         return header
+    }
+
+    static func structureMemoryBytes(of header: ImageHeader, within budget: Int) -> Int {
+        EstimateBasis(header, Recipe(encoding: .original)).ofDecoded.peak.count
     }
 
     /// A PNG's orientation may follow its pixels.

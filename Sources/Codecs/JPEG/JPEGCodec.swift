@@ -9,12 +9,13 @@ extension ImageCodec {
     static let jpeg = ImageCodec(
         decoder: { "jpeg/\(String(cString: cjpeg_library_version()))-2" },
         same: .encoded(as: .jpeg, ignoring: [.background, .effort, .animation]),
-        source: JPEGSource.self,
-        memory: DecodingMemory(result: JPEGSource.memory), decodesAtScales: true, encoder: .jpeg)
+        source: JPEGSource.self, encoder: .jpeg)
 }
 
 extension JPEGSource {
-    fileprivate static func memory(of header: ImageHeader, for recipe: Recipe) -> MemoryEstimate {
+    static var decodesAtScales: Bool { true }
+
+    static func memory(of header: ImageHeader, for recipe: Recipe) -> MemoryEstimate {
         let basis = EstimateBasis(header, recipe)
         let all = ByteEstimate(header.memory.coefficientBytes)
         // The preview for a placeholder: three samples for each block of 64.
@@ -52,7 +53,6 @@ extension JPEGSource {
                 result: encoding.result, raster: encoding.raster)
         }
     }
-
 }
 
 /// A JPEG, its markers read up to the first scan.

@@ -100,38 +100,29 @@ struct JPEGRewriting {
     private func requantised(
         quality: Int, maximumBytes: Int, _ segments: [UInt8], isUnconditional: Bool = false
     ) throws(CodecError) -> cjpeg_result? {
-        do throws(CodecError) {
-            return try jpeg.called(interruption) { limits, result, message in
-                withRewriting(quality: quality, maximumBytes: maximumBytes, segments) { rewriting in
-                    var rewriting = rewriting
-                    rewriting.is_unconditional = isUnconditional
-                    return cjpeg_requantise(
-                        jpeg.bytes, source.count, limits, &rewriting, result, message)
-                }
-            }
-        } catch .encodingFailed {
-            return nil
-        }
-    }
-
-    private func withRewriting<Value>(
-        quality: Int, maximumBytes: Int, _ segments: [UInt8], _ body: (cjpeg_rewriting) -> Value
-    ) -> Value {
         let keepsAll = recipe.stripping == .none
         let orientation = keepsAll ? ExifOrientation.upright : file.orientation
         let tag =
             orientation == ExifOrientation.upright
             ? [] : JPEGFile.orientationSegment(orientation)
-        return segments.withUnsafeBufferPointer { segments in
-            tag.withUnsafeBufferPointer { tag in
-                body(
-                    cjpeg_rewriting(
-                        quality: Int32(quality), segments: segments.baseAddress,
-                        segments_length: segments.count, orientation: Int32(orientation),
-                        orientation_segment: tag.baseAddress, orientation_segment_length: tag.count,
-                        writes_own_segments: !keepsAll, takes_coefficients: false,
-                        is_unconditional: false, maximum_output: maximumBytes))
+        do throws(CodecError) {
+            return try jpeg.called(interruption) { limits, result, message in
+                segments.withUnsafeBufferPointer { segments in
+                    tag.withUnsafeBufferPointer { tag in
+                        var rewriting = cjpeg_rewriting(
+                            quality: Int32(quality), segments: segments.baseAddress,
+                            segments_length: segments.count, orientation: Int32(orientation),
+                            orientation_segment: tag.baseAddress,
+                            orientation_segment_length: tag.count, writes_own_segments: !keepsAll,
+                            takes_coefficients: false, is_unconditional: isUnconditional,
+                            maximum_output: maximumBytes)
+                        return cjpeg_requantise(
+                            jpeg.bytes, source.count, limits, &rewriting, result, message)
+                    }
+                }
             }
+        } catch .encodingFailed {
+            return nil
         }
     }
 

@@ -15,26 +15,6 @@ struct MemoryEstimate {
     }
 }
 
-/// Upper estimates, in bytes, of the memory for reading a format, without the source itself.
-struct DecodingMemory: Sendable {
-    /// Making one result.
-    let result: @Sendable (_ header: ImageHeader, _ recipe: Recipe) -> MemoryEstimate
-    /// ``CheckDepth/structure`` within a budget.
-    var structure: @Sendable (_ header: ImageHeader, _ budget: Int) -> Int = { _, _ in 0 }
-    /// ``CheckDepth/pixels`` within a budget, for the recipe `original`; nil for the peak of
-    /// `result`.
-    var verification: (@Sendable (_ header: ImageHeader, _ recipe: Recipe, _ budget: Int) -> Int)?
-
-    /// A format with a decoder that allocates ``DecoderMemory/libraryBytes`` besides the rows.
-    static func decoded(
-        structure: @escaping @Sendable (ImageHeader) -> Int = { _ in 0 }
-    ) -> DecodingMemory {
-        DecodingMemory(
-            result: { EstimateBasis($0, $1).ofDecoded },
-            structure: { header, _ in structure(header) })
-    }
-}
-
 /// The common values of all formats' estimates.
 struct EstimateBasis {
     let header: ImageHeader

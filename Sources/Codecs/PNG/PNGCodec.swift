@@ -6,11 +6,7 @@ extension ImageCodec {
     static let png = ImageCodec(
         decoder: { "png/\(String(cString: cpng_library_version()))" },
         same: .encoded(as: .png, ignoring: [.quality, .maximumBytes]),
-        source: PNGSource.self,
-        memory: DecodingMemory(
-            result: PNGSource.memory, structure: PNGSource.structureMemoryBytes,
-            verification: PNGSource.verificationMemoryBytes),
-        encoder: .png, animationEncoder: .png)
+        source: PNGSource.self, encoder: .png, animationEncoder: .png)
 }
 
 extension PNGSource {
@@ -27,7 +23,7 @@ extension PNGSource {
         return HeaderOutlook(headers: isStill ? [still] : [still, animated], isFinal: isStill)
     }
 
-    fileprivate static func memory(of header: ImageHeader, for recipe: Recipe) -> MemoryEstimate {
+    static func memory(of header: ImageHeader, for recipe: Recipe) -> MemoryEstimate {
         let made = memoryOfMaking(of: header, for: recipe)
         let basis = EstimateBasis(header, recipe)
         let format = EncodedFormat(recipe, of: header, by: .png)
@@ -77,8 +73,7 @@ extension PNGSource {
 
     /// A picture of usual size is inflated as a whole if the budget suffices, otherwise row by row.
     /// Unusual data is left to the decoder.
-    fileprivate static func structureMemoryBytes(of header: ImageHeader, within budget: Int) -> Int
-    {
+    static func structureMemoryBytes(of header: ImageHeader, within budget: Int) -> Int {
         let least = memory(of: header, for: Recipe(encoding: .original)).peak
         // The passes of an interlaced image have twice as many rows.
         let stride = header.stride(ByteEstimate(header.widthInPixels))
@@ -87,7 +82,7 @@ extension PNGSource {
         return most.count <= budget ? most.count : least.count
     }
 
-    fileprivate static func verificationMemoryBytes(
+    static func verificationMemoryBytes(
         of header: ImageHeader, for recipe: Recipe, within budget: Int
     ) -> Int {
         max(

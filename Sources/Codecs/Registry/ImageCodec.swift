@@ -15,9 +15,6 @@ struct ImageCodec: Sendable {
     let same: SameRule
     /// The type that decodes the format.
     let source: any ImageDecoding.Type
-    var memory = DecodingMemory.decoded()
-    /// Whether the decoder makes the sizes of ``DecodingScale`` for less than the whole picture.
-    var decodesAtScales = false
     /// Nil for a format that is only decoded.
     var encoder: ImageEncoder?
     /// Makes the animations of ``Recipe/Encoding/same``; nil for a format without animations.

@@ -35,7 +35,23 @@ protocol ImageDecoding: SendableMetatype {
         _ depth: CheckDepth, memoryBytes: Int, _ interruption: Interruption
     ) throws(CodecError)
 
+    // MARK: Upper estimates of memory, in bytes, without the source
+
+    /// For making one result.
+    static func memory(of header: ImageHeader, for recipe: Recipe) -> MemoryEstimate
+
+    /// For ``CheckDepth/structure`` within a budget.
+    static func structureMemoryBytes(of header: ImageHeader, within budget: Int) -> Int
+
+    /// For ``CheckDepth/pixels`` within a budget, for the recipe `original`.
+    static func verificationMemoryBytes(
+        of header: ImageHeader, for recipe: Recipe, within budget: Int
+    ) -> Int
+
     // MARK: Only some formats
+
+    /// Whether the decoder makes the sizes of ``DecodingScale`` for less than the whole picture.
+    static var decodesAtScales: Bool { get }
 
     /// The possible headers of a file, given its beginning; only for formats with metadata after
     /// the header.
@@ -68,6 +84,19 @@ protocol ImageDecoding: SendableMetatype {
 }
 
 extension ImageDecoding {
+    /// The decoder allocates ``DecoderMemory/libraryBytes`` in addition to the rows.
+    static func memory(of header: ImageHeader, for recipe: Recipe) -> MemoryEstimate {
+        EstimateBasis(header, recipe).ofDecoded
+    }
+
+    static func structureMemoryBytes(of header: ImageHeader, within budget: Int) -> Int { 0 }
+
+    static func verificationMemoryBytes(
+        of header: ImageHeader, for recipe: Recipe, within budget: Int
+    ) -> Int { memory(of: header, for: recipe).peak.count }
+
+    static var decodesAtScales: Bool { false }
+
     static func outlook(
         on header: ImageHeader, of beginning: UnsafeRawBufferPointer
     ) throws(CodecError) -> HeaderOutlook { HeaderOutlook(headers: [header], isFinal: true) }

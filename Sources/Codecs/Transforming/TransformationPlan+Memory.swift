@@ -10,13 +10,14 @@ extension TransformationPlan {
         // Steps are carried out on one picture.
         source.isAnimated = false
         // All codecs estimate this way, which needs all pixels.
-        let decoding = codec.memory.result(source, Recipe(encoding: .png))
+        let decoding = codec.source.memory(of: source, for: Recipe(encoding: .png))
         let sourcePixels = ByteEstimate(source.pixels)
         let encoding = encodingEstimate(for: recipe, by: codec)
         let work =
             decoding.raster
             // Palettes are expanded first.
-            + (codec.decodesAtScales ? 0 : 4 * sourcePixels + ByteEstimate(source.heightInPixels))
+            + (codec.source.decodesAtScales
+                ? 0 : 4 * sourcePixels + ByteEstimate(source.heightInPixels))
             + workingMemory(from: source) + encoding.peak
         return MemoryEstimate(
             peak: max(decoding.peak, work), result: encoding.result, raster: decoding.raster)

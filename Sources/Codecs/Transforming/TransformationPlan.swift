@@ -82,7 +82,7 @@ struct TransformationPlan {
                 try add(transformation)
             }
         }
-        guard header.codec?.decodesAtScales == true, !isLinear,
+        guard header.codec?.source.decodesAtScales == true, !isLinear,
             case .resample(let area, _, let target)? = steps.first
         else { return }
         let ratio = min(area.width / Double(target.width), area.height / Double(target.height))

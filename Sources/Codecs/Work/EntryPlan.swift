@@ -1,13 +1,14 @@
 internal import PrefetchModel
 
 /// One source and the rules by which its results are made.
-struct EntryPlan {
+final class EntryPlan {
     /// The whole file.
     let bytes: UnsafeRawBufferPointer
     let source: any ImageDecoding
     let codec: ImageCodec
     let header: ImageHeader
-    private let reading: ColourReading
+    /// The declared colours, read when the first result needs them.
+    private(set) lazy var colours = source.colours
 
     init(
         bytes: UnsafeRawBufferPointer, source: any ImageDecoding, codec: ImageCodec,
@@ -17,11 +18,7 @@ struct EntryPlan {
         self.source = source
         self.codec = codec
         self.header = header
-        reading = ColourReading(source)
     }
-
-    /// The declared colours, read when the first result needs them.
-    var colours: SourceColours { reading.colours }
 
     /// Decides about the colours of a result of pixels, after the steps.
     ///
@@ -124,16 +121,6 @@ struct EntryPlan {
         return ProcessedImage(
             keeping: header, as: output, decodeDuration: decodeDuration,
             encodeDuration: ThreadClock.now - begin)
-    }
-}
-
-/// The declared colours of a source.
-private final class ColourReading {
-    private let source: any ImageDecoding
-    private(set) lazy var colours = source.colours
-
-    init(_ source: any ImageDecoding) {
-        self.source = source
     }
 }
 

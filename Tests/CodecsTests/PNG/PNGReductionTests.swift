@@ -320,12 +320,9 @@ import Testing
         try #require(
             cpng_decode(source, source.count, &limits, &rows, nil, &message) == CPNG_OK)
         defer { cpng_image_free(&rows) }
-        let file = try source.withUnsafeBytes { try PNGFile($0) }
-        let chunks = source.withUnsafeBytes {
-            file.metadata(
-                in: $0, valid: rows.chunks, stripping: .safe, isUpright: false,
-                limits: CodecLimits()
-            ).leading.bytes(of: $0)
+        let chunks = try source.withUnsafeBytes {
+            try PNGFile($0).metadata(valid: rows.chunks, stripping: .safe, isUpright: false)
+                .leading.bytes(of: $0)
         }
         let encoding = PNGEncoding(
             effort: effort, changesKind: false, interruption: Interruption(CodecLimits(), nil))
