@@ -46,7 +46,6 @@ struct FrameBudget {
         rest = most
     }
 
-    /// - Throws: `tooManyPixels` if this frame exceeds the limit.
     mutating func take(_ bytes: ByteEstimate) throws(CodecError) {
         guard bytes.count <= rest else {
             throw .tooManyPixels(

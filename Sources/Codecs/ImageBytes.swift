@@ -15,8 +15,6 @@ package final class ImageBytes: @unchecked Sendable {
     }
 
     /// Concatenates copies of the pieces. `purpose` continues the error `no memory for`.
-    ///
-    /// - Throws: `outOfMemory`.
     init(
         joining pieces: [ImagePiece], of source: UnsafeRawBufferPointer,
         for purpose: String = "the output"

@@ -50,8 +50,6 @@
         }
 
         /// Runs a call of libavif, which may read `source`.
-        ///
-        /// - Throws: The error of its status.
         static func check(
             of source: UnsafeRawBufferPointer? = nil, _ interruption: Interruption? = nil,
             _ body: (UnsafeMutablePointer<CChar>) -> cavif_status
@@ -172,7 +170,6 @@
             }
         }
 
-        /// - Throws: `tooManyPixels` for a sequence over its limit.
         private func checkFrames() throws(CodecError) {
             guard container.frames > 1 else { return }
             var budget = FrameBudget(limits)

@@ -6,8 +6,6 @@
     enum AVIFView {
         /// Calls `body` with a copy in which the tracks that are neither picture nor alpha are free
         /// space and every box has its length; with the file where it can stay as it is.
-        ///
-        /// - Throws: The error of `body`, or `outOfMemory`.
         static func read<Result>(
             _ source: UnsafeRawBufferPointer,
             _ body: (UnsafePointer<UInt8>, Int) throws(CodecError) -> Result

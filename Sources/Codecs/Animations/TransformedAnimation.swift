@@ -48,8 +48,7 @@ final class TransformedAnimation {
     /// ``isOpaque``.
     ///
     /// - Parameter body: Takes a picture and the time for which it is shown.
-    /// - Throws: The damage of the source, the errors of `body`, `outOfMemory`, or the
-    ///   interruption.
+    /// - Throws: The damage of the source, or the errors of `body`.
     func forEachFrame(
         _ body: (_ picture: borrowing Raster, FrameDelay) throws(CodecError) -> Void
     ) throws(CodecError) {

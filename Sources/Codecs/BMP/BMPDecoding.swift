@@ -42,7 +42,6 @@ struct BMPDecoding {
         }
     }
 
-    /// - Throws: `corrupt` for an index without a colour; `cancelled`, or `limitExceeded`.
     private func checkIndices(_ interruption: Interruption) throws(CodecError) {
         guard file.isIndexed, palette.count < 3 << file.bitsPerPixel else { return }
         for y in 0..<file.height {
@@ -162,8 +161,6 @@ struct BMPDecoding {
     ///
     /// Skipped pixels keep the first colour, with which the rows are filled. Pixels beyond their
     /// row are dropped, as in browsers.
-    ///
-    /// - Throws: `corrupt`, `cancelled`, or `limitExceeded`.
     private func decodeRuns(
         _ interruption: Interruption, into first: UnsafeMutablePointer<UInt8>?
     ) throws(CodecError) {

@@ -110,8 +110,6 @@ extension ColourTarget {
 
 extension Raster {
     /// Converts the samples to sRGB. Alpha stays, and so do palettes, with converted entries.
-    ///
-    /// - Throws: `outOfMemory`, `cancelled`, `limitExceeded`, or `unsupported` without the library.
     consuming func converted(
         by conversion: ColourConversion, _ interruption: Interruption
     ) throws(CodecError) -> Raster {

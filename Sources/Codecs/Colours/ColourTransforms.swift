@@ -56,8 +56,6 @@ enum ColourTransforms {
     }
 
     /// The transform for pixels of this kind; nil if Little CMS makes none.
-    ///
-    /// - Throws: `unsupported` without the library.
     static func transform(
         from profile: [UInt8], _ pixels: ccolour_pixels
     ) throws(CodecError) -> ColourTransform? {
@@ -134,8 +132,6 @@ extension ICCProfile {
 
 extension Raster {
     /// Converts the samples in place by a profile that fits them: 8 or 16 bits, without a palette.
-    ///
-    /// - Throws: `cancelled`, `limitExceeded`, or `unsupported` without the library.
     mutating func convertToSRGB(
         from profile: [UInt8], _ interruption: Interruption
     ) throws(CodecError) {

@@ -56,7 +56,6 @@ extension Raster {
     /// Converts the samples in place from another colour space to sRGB.
     ///
     /// - Precondition: 8 or 16 bits, no palette, no transparent colour.
-    /// - Throws: `outOfMemory`, `cancelled`, or `limitExceeded`.
     mutating func convertToSRGB(
         from space: RGBSpace, _ interruption: Interruption
     ) throws(CodecError) {

@@ -46,7 +46,6 @@ enum EncodedFormat: Equatable {
 
     /// Makes a file of a raster, see ``ImageEncoder/encode``.
     ///
-    /// - Throws: `outOfMemory`, `encodingFailed`, or the interruption.
     /// - Precondition: Not ``container``.
     func encoded(
         _ raster: consuming Raster, exif: [UInt8]?, by recipe: Recipe, _ interruption: Interruption

@@ -37,7 +37,6 @@ struct SideLimit {
     let subject: String
     let pixels: Int
 
-    /// - Throws: `unsupported` for a longer side.
     func check(_ width: Int, _ height: Int) throws(CodecError) {
         guard max(width, height) <= pixels else {
             throw .unsupported("\(subject) has at most \(pixels) pixels a side")
@@ -51,7 +50,6 @@ extension EncodedImageFormat {
 
     package var isMade: Bool { encoder != nil }
 
-    /// - Throws: `unsupported` where there is none.
     var builtEncoder: ImageEncoder {
         get throws(CodecError) {
             guard let encoder else { throw .unsupported("this build makes no \(self)") }

@@ -39,7 +39,6 @@ enum QualitySearch {
     /// `make` encodes the image at a quality; it returns nil if the result exceeds `most` bytes.
     ///
     /// - Returns: an image above the limit if no quality is low enough.
-    /// - Throws: the errors of `make`, and `encodingFailed`.
     static func fitting(
         _ recipe: Recipe, _ make: (_ quality: Int, _ most: Int) throws(CodecError) -> ImageBytes?
     ) throws(CodecError) -> ImageBytes {

@@ -34,7 +34,6 @@ extension Raster {
 
     /// Returns the similarity of two pictures, see `cpixels_similarity`; 1 if they are equal.
     ///
-    /// - Throws: `outOfMemory`, `cancelled`, or `limitExceeded`.
     /// - Precondition: both are plain and of the same size.
     func similarity(
         to other: borrowing Raster, _ interruption: Interruption

@@ -79,7 +79,6 @@
             if depth != .ignoredByDecoder { try decode(into: nil, interruption) }
         }
 
-        /// - Throws: `tooManyPixels` for an animation over its limit.
         private func checkFrames() throws(CodecError) {
             var budget = FrameBudget(limits)
             for case .frame(let width, let height) in file.blocks.map(\.kind) {
@@ -130,8 +129,6 @@
         }
 
         /// Calls into giflib.
-        ///
-        /// - Throws: The error of its status.
         static func check(
             _ interruption: Interruption, _ body: (UnsafeMutablePointer<CChar>) -> cgif_status
         ) throws(CodecError) {

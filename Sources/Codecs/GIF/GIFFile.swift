@@ -117,7 +117,6 @@
 
         private static let tooMany = "more than \(CodecLimits.maximumPieces) blocks"
 
-        /// - Throws: `limitExceeded` for more blocks than are recorded.
         func checkPieces() throws(CodecError) {
             guard !hasTooManyBlocks else { throw .limitExceeded(GIFFile.tooMany) }
         }

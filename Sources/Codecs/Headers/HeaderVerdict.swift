@@ -120,8 +120,6 @@ package enum HeaderVerdict: Hashable, Sendable {
 
 extension HeaderRules {
     /// Checks a whole image against the user's filters on size.
-    ///
-    /// - Throws: `leftOut`.
     package func filter(_ header: ImageHeader) throws(CodecError) {
         let (width, height) = header.displayedSize
         if let objection = wanted.objection(width: width, height: height) {

@@ -115,7 +115,6 @@ private struct ICOSource: ImageDecoding {
         }
     }
 
-    /// - Throws: `corrupt`; `tooManyPixels` for all pictures together.
     private func checkIgnoredDamage(_ interruption: Interruption) throws(CodecError) {
         var budget = FrameBudget(limits)
         for entry in file.entries {

@@ -35,7 +35,6 @@ enum JPEGEncoding {
     /// `exif` is the TIFF structure that the recipe keeps.
     ///
     /// - Returns: The JPEG; it exceeds the recipe's largest size if no quality is low enough.
-    /// - Throws: `outOfMemory`, or the interruption.
     static func encoded(
         _ raster: consuming Raster, exif: [UInt8]?, by recipe: Recipe, _ interruption: Interruption
     ) throws(CodecError) -> ImageBytes {

@@ -11,8 +11,6 @@ struct JPEGRewriting {
 
     /// Applies the orientation if whole blocks allow it, and quantises more coarsely if quality or
     /// size limit require it. Falls back to the source's own data.
-    ///
-    /// - Throws: the reason for no result.
     func requantised() throws(CodecError) -> ProcessedImage {
         let profile = keptProfile
         let malformed = recipe.stripping == .none ? file.malformedSegments : []

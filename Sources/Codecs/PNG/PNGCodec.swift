@@ -115,7 +115,6 @@ struct PNGSource: ImageDecoding {
         note.noteMalformed(names, "chunk")
     }
 
-    /// - Throws: `limitExceeded` for too many chunks.
     init(
         _ source: UnsafeRawBufferPointer, header: ImageHeader, limits: CodecLimits
     ) throws(CodecError) {
@@ -157,8 +156,6 @@ struct PNGSource: ImageDecoding {
     }
 
     /// Checks transparency and the animation: the decoder would ignore their damage.
-    ///
-    /// - Throws: `corrupt`; `tooManyPixels` for an animation over its limit.
     private func checkIgnoredDamage() throws(CodecError) {
         try file.checkIgnoredDamage()
         try file.checkFrames(limits)
@@ -185,8 +182,6 @@ struct PNGSource: ImageDecoding {
     }
 
     /// Assembles every frame except the static image as a still PNG.
-    ///
-    /// - Throws: `outOfMemory`, the interruption, and the errors of `body` with the frame's number.
     func forEachFrame(
         _ interruption: Interruption,
         _ body: (_ still: UnsafeRawBufferPointer, FrameControl) throws(CodecError) -> Void

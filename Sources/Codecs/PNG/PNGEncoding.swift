@@ -27,7 +27,6 @@ struct PNGEncoding {
     /// `exif` is the TIFF structure that the recipe keeps.
     ///
     /// - Returns: The PNG.
-    /// - Throws: `outOfMemory`, or the interruption.
     static func encoded(
         _ raster: consuming Raster, exif: [UInt8]?, by recipe: Recipe, _ interruption: Interruption
     ) throws(CodecError) -> ImageBytes {
@@ -50,7 +49,6 @@ struct PNGEncoding {
     /// are adapted to the chosen one.
     ///
     /// - Returns: Nil if the file would reach `maximumBytes`.
-    /// - Throws: `outOfMemory`, or the interruption.
     func encoded(
         _ rows: inout cpng_image, chunks: [UInt8], maximumBytes: Int
     ) throws(CodecError) -> ImageBytes? {

@@ -88,8 +88,6 @@ struct PNGFile {
 
     /// Checks the number of chunks. Called after the limits that the header chunk decides, which
     /// apply before the rest of a body has arrived.
-    ///
-    /// - Throws: `limitExceeded` for more chunks than are recorded.
     func checkPieces() throws(CodecError) {
         guard !hasTooManyChunks else {
             throw .limitExceeded("more than \(CodecLimits.maximumPieces) chunks")
@@ -173,8 +171,6 @@ extension PNGFile {
 
     /// Looks for damaged chunks that the decoder skips although pixels are lost: transparency and
     /// animation.
-    ///
-    /// - Throws: `corrupt`.
     func checkIgnoredDamage() throws(CodecError) {
         let isTransparencyDamaged = leadingChunks.contains {
             $0.type == .tRNS && !isIntact($0)

@@ -29,7 +29,6 @@ extension Raster {
     ///
     /// - Precondition: 8 or 16 bits a sample, no palette and no transparent colour, since neither
     ///   can be averaged.
-    /// - Throws: `outOfMemory`, `cancelled`, or `limitExceeded`.
     func resampled(
         _ resampling: Resampling, _ interruption: Interruption
     ) throws(CodecError) -> Raster {

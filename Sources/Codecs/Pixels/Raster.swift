@@ -129,8 +129,6 @@ struct Raster: ~Copyable {
     }
 
     /// The same raster, or an opaque copy if requested and not yet opaque.
-    ///
-    /// - Throws: As ``opaque(over:_:)``.
     consuming func formed(
         as form: RasterForm, _ interruption: Interruption
     ) throws(CodecError) -> Raster {

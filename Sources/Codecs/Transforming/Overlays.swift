@@ -29,7 +29,6 @@ package struct Overlays: Sendable {
         return picture
     }
 
-    /// - Throws: `unsupported` if a picture of the recipe is missing.
     func check(_ recipe: Recipe) throws(CodecError) {
         for case .overlay(let digest, _) in recipe.transformations { _ = try picture(digest) }
     }

@@ -162,7 +162,6 @@
             for index in file.frames.indices { try decode(frame: index, into: nil, interruption) }
         }
 
-        /// - Throws: The damage, with the frame's number.
         func decode(
             frame index: Int, into rows: cwebp_rows?, _ interruption: Interruption
         ) throws(CodecError) {

@@ -34,8 +34,6 @@ extension QualityCurve {
         ///
         /// A flat picture is also written lossless, which is kept if smaller; for strong colours,
         /// if at most four times as large.
-        ///
-        /// - Throws: `outOfMemory`, `encodingFailed`, or the interruption.
         static func encoded(
             _ raster: consuming Raster, exif: [UInt8]?, by recipe: Recipe,
             _ interruption: Interruption

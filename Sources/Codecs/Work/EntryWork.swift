@@ -266,7 +266,6 @@ struct DamageFindings {
     /// Whether the whole source has been decoded without an error.
     var isRuledOut = false
 
-    /// - Throws: The damage.
     mutating func check(
         _ source: any ImageDecoding, _ interruption: Interruption
     ) throws(CodecError) {

@@ -58,7 +58,6 @@ extension ProcessedImage.Output {
         self = isSame ? .source : .encoded(made)
     }
 
-    /// - Throws: `outOfMemory`.
     init(joining pieces: [ImagePiece], of source: UnsafeRawBufferPointer) throws(CodecError) {
         self =
             pieces.isWhole(source)
