@@ -1,4 +1,5 @@
 internal import CInterruption
+internal import Glibc
 
 /// Stops codecs on other threads in the middle of an image.
 ///
@@ -13,7 +14,6 @@ package final class Cancellation: @unchecked Sendable {
 
     deinit { flag.deallocate() }
 
-    /// Whether ``cancel()`` was called.
     package var isCancelled: Bool { cinterruption_is_set(flag) }
 
     /// Cancels current and future work, permanently. Any thread may call it.
@@ -67,7 +67,6 @@ final class Interruption {
         if cinterruption_after(pointer, 0) { throw error }
     }
 
-    /// Counts processed bytes, and throws if the work was interrupted.
     func check(after bytes: Int) throws(CodecError) {
         if cinterruption_after(pointer, UInt64(bytes)) { throw error }
     }
@@ -75,5 +74,27 @@ final class Interruption {
     /// Looks at flag and clock immediately, for Swift steps that are long or frequent.
     func look() throws(CodecError) {
         if cinterruption_look(pointer) { throw error }
+    }
+}
+
+/// The processor time of the calling thread. It measures the codecs' work without the work of other
+/// threads on the same cores.
+enum ThreadClock {
+    static var now: Duration {
+        var time = timespec()
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+        return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
+    }
+}
+
+extension Duration {
+    /// The duration as the C boundary takes it: at least 1, since 0 means no limit there.
+    var wholeNanoseconds: UInt64 {
+        let (seconds, attoseconds) = max(self, .zero).components
+        let whole = UInt64(clamping: seconds).multipliedReportingOverflow(by: 1_000_000_000)
+        guard !whole.overflow else { return .max }
+        let (sum, overflow) = whole.partialValue.addingReportingOverflow(
+            UInt64(clamping: attoseconds / 1_000_000_000))
+        return overflow ? .max : max(sum, 1)
     }
 }

@@ -22,7 +22,6 @@ extension QualityCurve {
             }, encode: AVIFEncoding.encoded)
     }
 
-    /// Makes AVIFs of rasters.
     enum AVIFEncoding {
         /// Writes a raster with its orientation applied, at the recipe's quality or the quality
         /// that fits its largest size. Grey stays grey.

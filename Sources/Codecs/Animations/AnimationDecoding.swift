@@ -34,7 +34,6 @@ extension AnimationDecoding {
 
 /// The facts about an animation that concern all of its frames.
 struct AnimationDescription {
-    /// Greater than 0.
     let frames: Int
     /// The number of plays; 0 for no end.
     let plays: Int
@@ -76,7 +75,6 @@ struct FrameControl {
 /// has its own rule for it.
 struct FrameDelay: Hashable {
     let numerator: Int
-    /// Greater than 0.
     let denominator: Int
 
     /// The delay in units, rounded; a second has `count` of them.

@@ -30,7 +30,6 @@ struct BMPDecoding {
         channels = isGrey ? 1 : file.hasAlpha ? 4 : 3
     }
 
-    /// Decodes without storing pixels.
     func verify(_ interruption: Interruption) throws(CodecError) {
         switch file.compression {
         case .runs:

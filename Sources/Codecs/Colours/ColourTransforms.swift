@@ -29,7 +29,6 @@ final class ColourTransform: @unchecked Sendable {
 
     deinit { ccolour_free(pointer) }
 
-    /// Converts a row in place.
     fileprivate func convert(_ row: UnsafeMutablePointer<UInt8>, channels: Int, count: Int) {
         ccolour_convert(pointer, CCOLOUR_FASTEST, Int32(channels), row, row, count)
     }

@@ -8,8 +8,8 @@ enum TIFFContainer: ImageContainer {
 
     static func size(in beginning: UnsafeRawBufferPointer) -> DeclaredSize {
         // The first directory may follow the picture data.
-        guard let layout = Layout(beginning), let start = layout.first(in: beginning),
-            let directory = Directory(at: start, layout, beginning)
+        guard let layout = Layout(beginning), let start = layout.first,
+            let directory = Directory(at: start, layout)
         else { return .later }
         guard let width = directory.value(of: .width), let height = directory.value(of: .height),
             width > 0, height > 0, width <= Int(UInt32.max), height <= Int(UInt32.max)
@@ -18,8 +18,8 @@ enum TIFFContainer: ImageContainer {
     }
 
     static func orientation(in beginning: UnsafeRawBufferPointer) -> Int {
-        guard let layout = Layout(beginning), let start = layout.first(in: beginning),
-            let value = Directory(at: start, layout, beginning)?.value(of: .orientation),
+        guard let layout = Layout(beginning), let start = layout.first,
+            let value = Directory(at: start, layout)?.value(of: .orientation),
             (1...8).contains(value)
         else { return ExifOrientation.upright }
         return value
@@ -28,13 +28,13 @@ enum TIFFContainer: ImageContainer {
     static func check(
         _ source: UnsafeRawBufferPointer, memoryBytes: Int, _ interruption: Interruption
     ) throws(CodecError) -> ImageWarning? {
-        guard let layout = Layout(source), var offset = layout.first(in: source) else {
+        guard let layout = Layout(source), var offset = layout.first else {
             throw .cut("the file ends in its header")
         }
         guard offset > 0 else { throw .broken("no directory") }
         var directories = 0
         while true {
-            guard let directory = Directory(at: offset, layout, source) else {
+            guard let directory = Directory(at: offset, layout) else {
                 throw .cut("a directory passes the end of the file")
             }
             directories += 1
@@ -73,7 +73,7 @@ enum TIFFContainer: ImageContainer {
             hasData = hasData || places.count > 0
             for index in 0..<places.count {
                 try interruption.check(after: 64)
-                guard let place = places[index, source], let size = sizes[index, source] else {
+                guard let place = places[index], let size = sizes[index] else {
                     throw .cut("a table passes the end of the file")
                 }
                 guard source.holds(size, at: place) else {
@@ -98,6 +98,7 @@ enum TIFFContainer: ImageContainer {
 
     /// The byte order and offset width of a file.
     private struct Layout {
+        let bytes: UnsafeRawBufferPointer
         let isLittleEndian: Bool
         let isBig: Bool
 
@@ -105,6 +106,7 @@ enum TIFFContainer: ImageContainer {
         var entryBytes: Int { isBig ? 20 : 12 }
 
         init?(_ bytes: UnsafeRawBufferPointer) {
+            self.bytes = bytes
             switch [UInt8](bytes.prefix(4)) {
             case [0x49, 0x49, 0x2A, 0]: (isLittleEndian, isBig) = (true, false)
             case [0x4D, 0x4D, 0, 0x2A]: (isLittleEndian, isBig) = (false, false)
@@ -113,16 +115,14 @@ enum TIFFContainer: ImageContainer {
             default: return nil
             }
             // BigTIFF states its offset width, which is always 8, and then 0.
-            guard !isBig || number(in: bytes, at: 4, 2) == 8 && number(in: bytes, at: 6, 2) == 0
+            guard !isBig || number(at: 4, 2) == 8 && number(at: 6, 2) == 0
             else { return nil }
         }
 
         /// The offset of the first directory.
-        func first(in bytes: UnsafeRawBufferPointer) -> Int? {
-            number(in: bytes, at: isBig ? 8 : 4, offsetBytes)
-        }
+        var first: Int? { number(at: isBig ? 8 : 4, offsetBytes) }
 
-        func number(in bytes: UnsafeRawBufferPointer, at offset: Int, _ width: Int) -> Int? {
+        func number(at offset: Int, _ width: Int) -> Int? {
             bytes.number(at: offset, bytes: width, isLittleEndian: isLittleEndian)
         }
     }
@@ -134,11 +134,11 @@ enum TIFFContainer: ImageContainer {
         let width: Int
         let count: Int
 
-        subscript(index: Int, source: UnsafeRawBufferPointer) -> Int? {
+        subscript(index: Int) -> Int? {
             let (distance, isTooFar) = index.multipliedReportingOverflow(by: width)
             guard !isTooFar else { return nil }
             let (place, isBeyond) = start.addingReportingOverflow(distance)
-            return isBeyond ? nil : layout.number(in: source, at: place, width)
+            return isBeyond ? nil : layout.number(at: place, width)
         }
     }
 
@@ -151,18 +151,18 @@ enum TIFFContainer: ImageContainer {
         /// entries for one without another directory.
         let hasNext: Bool
         private let layout: Layout
-        private let source: UnsafeRawBufferPointer
         private let start: Int
 
-        init?(at offset: Int, _ layout: Layout, _ source: UnsafeRawBufferPointer) {
+        init?(at offset: Int, _ layout: Layout) {
+            let source = layout.bytes
             let countBytes = layout.isBig ? 8 : 2
-            guard let entries = layout.number(in: source, at: offset, countBytes),
+            guard let entries = layout.number(at: offset, countBytes),
                 case let (length, isTooLong) = entries.multipliedReportingOverflow(
                     by: layout.entryBytes), !isTooLong,
                 source.holds(length, at: offset + countBytes)
             else { return nil }
             let end = offset + countBytes + length
-            let next = layout.number(in: source, at: end, layout.offsetBytes)
+            let next = layout.number(at: end, layout.offsetBytes)
             // Part of a pointer may be nonzero.
             guard next != nil || entries > 0 && source[end...].allSatisfy({ $0 == 0 }) else {
                 return nil
@@ -171,7 +171,6 @@ enum TIFFContainer: ImageContainer {
             self.next = next ?? 0
             hasNext = next != nil
             self.layout = layout
-            self.source = source
             start = offset + countBytes
         }
 
@@ -179,11 +178,11 @@ enum TIFFContainer: ImageContainer {
         func field(_ tag: Tag) -> TIFFField? {
             for index in 0..<entries {
                 let entry = start + index * layout.entryBytes
-                guard layout.number(in: source, at: entry, 2) == tag.rawValue else { continue }
+                guard layout.number(at: entry, 2) == tag.rawValue else { continue }
                 let widths = [1: 1, 3: 2, 4: 4, 13: 4, 16: 8, 18: 8]
-                guard let type = layout.number(in: source, at: entry + 2, 2),
+                guard let type = layout.number(at: entry + 2, 2),
                     let width = widths[type],
-                    let count = layout.number(in: source, at: entry + 4, layout.offsetBytes)
+                    let count = layout.number(at: entry + 4, layout.offsetBytes)
                 else { return nil }
                 let place = entry + 4 + layout.offsetBytes
                 // Values that fit are stored in the entry itself.
@@ -192,7 +191,7 @@ enum TIFFContainer: ImageContainer {
                 if bytes <= layout.offsetBytes {
                     return TIFFField(layout: layout, start: place, width: width, count: count)
                 }
-                guard let elsewhere = layout.number(in: source, at: place, layout.offsetBytes)
+                guard let elsewhere = layout.number(at: place, layout.offsetBytes)
                 else { return nil }
                 return TIFFField(layout: layout, start: elsewhere, width: width, count: count)
             }
@@ -201,7 +200,7 @@ enum TIFFContainer: ImageContainer {
 
         /// The value of a field that has exactly one.
         func value(of tag: Tag) -> Int? {
-            field(tag).flatMap { $0.count == 1 ? $0[0, source] : nil }
+            field(tag).flatMap { $0.count == 1 ? $0[0] : nil }
         }
     }
 }

@@ -30,7 +30,6 @@ enum EncodedFormat: Equatable {
             }
     }
 
-    /// Nil unless the result is one encoder's.
     var encoder: ImageEncoder? {
         if case .encoded(let format) = self { format.encoder } else { nil }
     }

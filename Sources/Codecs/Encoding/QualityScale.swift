@@ -40,7 +40,6 @@ enum QualityScale {
             next = quality
         }
 
-        /// Adds the result of a trial.
         mutating func add(_ similarity: Double, of quality: Int) {
             let missing =
                 Double(wanted)

@@ -1,6 +1,5 @@
 internal import PrefetchModel
 
-/// Finds the quality at which an image fits a size limit.
 enum QualitySearch {
     /// The lowest quality tried. Below it, block artefacts show and little is saved; an image that
     /// does not fit at this quality is stored above the limit.

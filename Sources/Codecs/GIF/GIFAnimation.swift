@@ -96,7 +96,6 @@
             })
     }
 
-    /// Makes GIFs of animations.
     enum GIFAnimationEncoding {
         /// Writes the frames with a palette each. Delays are rounded to hundredths of a second.
         static func encoded(

@@ -128,7 +128,6 @@
                 interruption: interruption.pointer)
         }
 
-        /// Calls into giflib.
         static func check(
             _ interruption: Interruption, _ body: (UnsafeMutablePointer<CChar>) -> cgif_status
         ) throws(CodecError) {

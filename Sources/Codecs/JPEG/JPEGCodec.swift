@@ -65,11 +65,6 @@ struct JPEGSource: ImageDecoding {
     private let preview = JPEGPreview()
     let note = WarningNote()
 
-    /// Notes segments that a file with all metadata lacks.
-    func noteMalformed(_ segments: [JPEGFile.Segment]) {
-        note.noteMalformed(segments.map(JPEGFile.name), "segment")
-    }
-
     /// From this size on, our own decoder reads baseline pictures. Its tables take 10 µs unless the
     /// previous picture had the same, which it saves by then.
     static let leastOwnPixels = 1 << 14

@@ -10,7 +10,6 @@ extension ImageEncoder {
         memory: JPEGEncoding.memory, encode: JPEGEncoding.encoded)
 }
 
-/// Makes JPEGs of rasters.
 enum JPEGEncoding {
     /// The largest picture that may be stored as 4:4:4.
     static let mostPixelsOfWholeChroma = 16_000_000

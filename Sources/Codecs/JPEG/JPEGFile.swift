@@ -170,13 +170,11 @@ struct JPEGFile {
 // MARK: - Metadata
 
 extension JPEGFile {
-    /// Returns a complete marker segment.
     static func segment(_ marker: UInt8, _ payload: some Collection<UInt8>) -> [UInt8] {
         let length = payload.count + 2
         return [0xFF, marker, UInt8(length >> 8), UInt8(length & 0xFF)] + payload
     }
 
-    /// Returns an APP1 segment with only the orientation.
     static func orientationSegment(_ orientation: Int) -> [UInt8] {
         segment(0xE1, Array("Exif\0\0".utf8) + ExifOrientation.minimalTIFF(orientation))
     }
@@ -229,7 +227,6 @@ extension JPEGFile {
         tiff.count <= 65527 ? segment(0xE1, Array("Exif\0\0".utf8) + tiff) : nil
     }
 
-    /// Returns all metadata segments, in order, less the malformed ones.
     func metadata(without malformed: [Segment]) -> [UInt8] {
         var result: [UInt8] = []
         let omitted = Set(malformed.map(\.range.lowerBound))
@@ -246,7 +243,6 @@ extension JPEGFile {
         return result
     }
 
-    /// Returns the file's own bytes less the malformed segments.
     func whole(without malformed: [Segment]) -> [ImagePiece] {
         Array(source: 0..<source.count, without: malformed.map(\.range)) {
             orientationPart(of: malformed[$0])
@@ -287,7 +283,6 @@ extension JPEGFile {
         return result
     }
 
-    /// The name of a metadata segment: `APP1`, `COM`.
     static func name(_ segment: Segment) -> String {
         segment.marker == 0xFE ? "COM" : "APP\(segment.marker & 0x0F)"
     }

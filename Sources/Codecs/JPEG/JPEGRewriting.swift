@@ -30,7 +30,7 @@ struct JPEGRewriting {
         if recipe.stripping == .none, result.source_end < source.count {
             return image(.source, result)
         }
-        jpeg.noteMalformed(malformed)
+        jpeg.note.noteMalformed(malformed.map(JPEGFile.name), "segment")
         if let made = encoded, !recipe.keepsLarger, !result.was_turned,
             made.count >= stripped.byteCount
         {

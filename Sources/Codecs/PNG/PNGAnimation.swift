@@ -79,7 +79,6 @@ struct PNGAnimation {
             }
         }
 
-        /// Returns false for a frame without data.
         mutating func closesFrame() -> Bool {
             guard let frame = open else { return true }
             open = nil

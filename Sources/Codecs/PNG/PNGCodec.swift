@@ -109,12 +109,6 @@ struct PNGSource: ImageDecoding {
     private(set) var file: PNGFile
     let note = WarningNote()
 
-    /// Notes chunks that a file with all metadata lacks.
-    func noteMalformed(_ chunks: Set<Int>) {
-        let names = chunks.sorted().map { PNGFile.name(file.chunks[$0].type) }
-        note.noteMalformed(names, "chunk")
-    }
-
     init(
         _ source: UnsafeRawBufferPointer, header: ImageHeader, limits: CodecLimits
     ) throws(CodecError) {

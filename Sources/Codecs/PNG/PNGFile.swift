@@ -13,7 +13,6 @@ struct PNGFile {
         var data: Range<Int> { range.lowerBound + 8..<range.upperBound - 4 }
     }
 
-    /// Length of the end chunk.
     static let endBytes = 12
 
     /// In file order, including the end chunk. Incomplete if the data ends early or
@@ -101,7 +100,6 @@ struct PNGFile {
     /// The chunks before the image data.
     var leadingChunks: ArraySlice<Chunk> { chunks.prefix { $0.type != .IDAT } }
 
-    /// Samples per pixel.
     var channels: Int { [1, 1, 3, 1, 2, 2, 4][colorType] }
 
     func imageHeader() throws(CodecError) -> ImageHeader {

@@ -62,7 +62,8 @@ struct PNGRewriting {
     private func metadata(valid: UInt32, isUpright: Bool) -> PNGFile.Metadata {
         let metadata = file.metadata(
             valid: valid, stripping: recipe.stripping, isUpright: isUpright)
-        png.noteMalformed(metadata.malformed)
+        let names = metadata.malformed.sorted().map { PNGFile.name(file.chunks[$0].type) }
+        png.note.noteMalformed(names, "chunk")
         return metadata
     }
 

@@ -1,7 +1,6 @@
 internal import CPNG
 internal import CResample
 
-/// The parameters of a resize.
 struct Resampling {
     /// The part to use, in pixels of the raster; its edges may lie between pixels, and it lies
     /// inside.

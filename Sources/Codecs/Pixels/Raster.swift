@@ -55,7 +55,6 @@ struct Raster: ~Copyable {
         cpng_image_free(&rows)
     }
 
-    /// The first sample of the first row.
     var firstSample: UnsafeMutablePointer<UInt8> {
         guard let start = rows.rows else { preconditionFailure("a raster without rows") }
         return start + 1
@@ -83,7 +82,6 @@ struct Raster: ~Copyable {
         rows.interruption = interruption.pointer
     }
 
-    /// A copy of the pixels.
     func copy() throws(CodecError) -> Raster {
         try sample(bands: heightInPixels, rows: 1)
     }
@@ -137,7 +135,6 @@ struct Raster: ~Copyable {
         return try opaque(over: background, interruption)
     }
 
-    /// Applies the orientation to the pixels.
     mutating func turn(_ interruption: Interruption) throws(CodecError) {
         guard orientation != ExifOrientation.upright else { return }
         switch cpng_turn(&rows, Int32(orientation)) {
@@ -156,7 +153,6 @@ enum RasterForm: Hashable {
     case opaque(RGBColor)
 }
 
-/// A request to a decoder.
 struct RasterRequest {
     var form: RasterForm
     /// Applied to the decoded picture; nil leaves its samples as the file declares them.

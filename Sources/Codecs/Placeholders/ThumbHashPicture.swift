@@ -88,7 +88,6 @@ package struct ThumbHashPicture: Sendable {
         }
     }
 
-    /// The picture as a PNG.
     package func png() throws(CodecError) -> [UInt8] {
         let interruption = Interruption(CodecLimits(), nil)
         let channels = hasAlpha ? 4 : 3

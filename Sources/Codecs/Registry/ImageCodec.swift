@@ -13,7 +13,6 @@ struct ImageCodec: Sendable {
     let decoder: @Sendable () -> String
     /// The meaning of ``Recipe/Encoding/same`` for a source.
     let same: SameRule
-    /// The type that decodes the format.
     let source: any ImageDecoding.Type
     /// Nil for a format that is only decoded.
     var encoder: ImageEncoder?

@@ -224,7 +224,6 @@ extension Raster {
         return made
     }
 
-    /// Modifies the samples in place.
     mutating func change(
         _ interruption: Interruption,
         _ body: (

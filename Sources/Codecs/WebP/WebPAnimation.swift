@@ -43,7 +43,6 @@
             encode: WebPAnimationEncoding.encoded)
     }
 
-    /// Makes animated WebPs.
     enum WebPAnimationEncoding {
         /// Writes the frames by libwebp's encoder of animations: lossless if the first one would be
         /// and the result fits, else at the recipe's quality or the quality that fits its largest

@@ -24,7 +24,6 @@ extension QualityCurve {
             }, encode: WebPEncoding.encoded)
     }
 
-    /// Makes WebPs of rasters.
     enum WebPEncoding {
         /// Up to this size a picture is also tried lossless, which takes ten times the memory.
         static let mostPixelsOfLossless = 4 << 20

@@ -112,7 +112,6 @@ final class EntryPlan {
         (source as? any DataKeeping)?.pieces(keptBy: recipe) ?? [.source(0..<bytes.count)]
     }
 
-    /// Makes a file of the pieces.
     func joined(
         _ pieces: [ImagePiece], decodeDuration: Duration
     ) throws(CodecError) -> ProcessedImage {

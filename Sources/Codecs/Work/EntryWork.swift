@@ -4,7 +4,6 @@ internal import PrefetchModel
 struct EntryWork: ~Copyable {
     private let plan: EntryPlan
     private let check: SourceCheck
-    /// The reservation for this source.
     private let memoryBytes: Int
     private let overlays: Overlays
     private var rasters: SharedRasters
@@ -231,7 +230,6 @@ struct EntryWork: ~Copyable {
         return image
     }
 
-    /// Makes an animation of every frame.
     private mutating func animated(
         by encoder: AnimationEncoder, _ steps: TransformationPlan, _ recipe: Recipe,
         _ interruption: Interruption

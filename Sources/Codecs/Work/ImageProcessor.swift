@@ -1,6 +1,5 @@
 package import PrefetchModel
 
-/// The results of one image.
 package struct ProcessedEntry: Sendable {
     package let header: ImageHeader
     /// Whether pixels or coefficients were decoded, beyond following the structure.

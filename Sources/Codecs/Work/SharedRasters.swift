@@ -33,15 +33,13 @@ struct SharedRasters: ~Copyable {
             let steps = planned.steps, planned.animationEncoder == nil
         else { return }
         var request = RasterRequest(form: .native, scale: steps.scale)
-        let isOwn: Bool
+        var isOwn = false
         if steps.isEmpty {
             guard let way = try? plan.way(to: format, by: recipe.untransformed),
                 let form = way.rasterForm
             else { return }
             request.form = form
-            if case .own = way { isOwn = true } else { isOwn = false }
-        } else {
-            isOwn = false
+            if case .own = way { isOwn = true }
         }
         if !isOwn {
             let target =
