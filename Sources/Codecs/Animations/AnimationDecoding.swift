@@ -15,11 +15,8 @@ protocol AnimationDecoding: ImageDecoding {
     /// Decodes the frames in the order of the file, and with them everything that
     /// ``CheckDepth/pixels`` checks.
     ///
-    /// - Parameters:
-    ///   - interruption: Ends it.
-    ///   - body: Takes the pixels of a frame, 8 bits of three or four channels, with its place and
-    ///     time. Its errors end it.
-    /// - Throws: The damage found, `outOfMemory`, the interruption, or the error of `body`.
+    /// `body` takes the pixels of a frame, 8 bits of three or four channels, with its place and
+    /// time. Its errors end it.
     func decodeFrames(
         _ interruption: Interruption,
         _ body: (_ frame: borrowing Raster, FrameControl) throws(CodecError) -> Void

@@ -9,10 +9,8 @@ struct BMPDecoding {
     private let channels: Int
     private let note: WarningNote
 
-    /// - Parameters:
-    ///   - source: The whole file.
-    ///   - file: Its headers.
-    ///   - note: Receives faults that lose no pixel.
+    /// `note` receives faults that lose no pixel.
+    ///
     /// - Throws: `corrupt` for a palette that is cut.
     init(
         _ source: UnsafeRawBufferPointer, _ file: BMPFile, _ note: WarningNote

@@ -33,14 +33,12 @@ struct FormatChoice {
     let recipe: Recipe
     let interruption: Interruption
 
-    /// - Parameters:
-    ///   - raster: At its scale, with its orientation still to be applied.
-    ///   - exif: The TIFF structure that the recipe keeps.
-    ///   - own: The result of the source's own format, if it is allowed and the raster shows the
-    ///     source. It is not made again, unless the data was kept.
-    /// - Returns: The smallest result.
-    /// - Throws: `outOfMemory`, `encodingFailed`, or the interruption; `unsupported` if no format
-    ///   holds the picture.
+    /// Returns the smallest result of a raster with its orientation still to be applied.
+    ///
+    /// `own` is the result of the source's own format, if it is allowed and the raster shows the
+    /// source. It is not made again, unless the data was kept.
+    ///
+    /// - Throws: `unsupported` if no format holds the picture, and the errors of encoders.
     func smallest(
         of raster: consuming Raster, exif: [UInt8]?, beside own: OwnResult?
     ) throws(CodecError) -> ProcessedImage {

@@ -11,11 +11,9 @@ enum QualitySearch {
     /// Assumes that a lower quality makes no larger image. If that is not so, the result still fits
     /// and is deterministic.
     ///
-    /// - Parameters:
-    ///   - quality: 1…100; at ``floor`` and below, no quality is tried.
-    ///   - make: encodes the image at a quality; nil if it does not fit.
+    /// `make` returns nil for an image that does not fit.
+    ///
     /// - Returns: the best image that fits; nil if none does.
-    /// - Throws: the errors of `make`.
     static func best<Image>(
         below quality: Int, _ make: (Int) throws(CodecError) -> Image?
     ) throws(CodecError) -> Image? {

@@ -51,10 +51,7 @@ package enum HeaderVerdict: Hashable, Sendable {
     /// the whole too, and only for facts that can no longer change. Every format is read from front
     /// to back, and every error except truncation is raised at the byte that causes it.
     ///
-    /// - Parameters:
-    ///   - beginning: The first bytes of the body, as many as there are.
-    ///   - totalBytes: The length of the whole body; nil if unknown.
-    ///   - rules: The run's rules.
+    /// `totalBytes` is the length of the whole body; nil if unknown.
     package init(
         onBeginning beginning: UnsafeRawBufferPointer, totalBytes: Int? = nil,
         under rules: HeaderRules

@@ -14,11 +14,7 @@ struct ICOBitmap {
     /// Whether a part of the mask is missing, which no pixel needs.
     let isMaskCut: Bool
 
-    /// - Parameters:
-    ///   - source: The bitmap.
-    ///   - height: Without the mask.
-    ///   - isCut: Whether the file ends before the stated end of the bitmap.
-    /// - Throws: `unsupported`, `corrupt`.
+    /// `height` is without the mask. With `isCut`, the file ends before the stated end.
     init(_ source: UnsafeRawBufferPointer, height: Int, isCut: Bool) throws(CodecError) {
         let headerBytes = source.count >= 40 ? source.littleEndian32(at: 0) : .max
         guard source.count >= headerBytes else { throw .cutHeader }

@@ -155,13 +155,8 @@ struct PNGSource: ImageDecoding {
         try file.checkFrames(limits)
     }
 
-    /// Decodes all rows, including an animation's frames.
-    ///
-    /// - Parameters:
-    ///   - wholeBytes: The memory for inflating image data as a whole.
-    ///   - interruption: Ends it.
-    /// - Returns: The decoder's flags for valid chunks.
-    /// - Throws: The damage found.
+    /// Decodes all rows, including an animation's frames, with `wholeBytes` of memory for inflating
+    /// image data as a whole. Returns the decoder's flags for valid chunks.
     func verified(wholeBytes: Int, _ interruption: Interruption) throws(CodecError) -> UInt32 {
         let rows = try decoded(from: source, wholeBytes: wholeBytes, interruption, cpng_verify)
         try verifyFrames(wholeBytes: wholeBytes, interruption)

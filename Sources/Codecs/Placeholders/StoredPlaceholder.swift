@@ -6,10 +6,6 @@ package enum StoredPlaceholder {
     ///
     /// Synchronous, without shared state; it allocates at most about ``memoryNeed(of:)``.
     ///
-    /// - Parameters:
-    ///   - source: The whole file.
-    ///   - header: The header of the same bytes.
-    ///   - limits: Limits of the decoding.
     /// - Returns: The placeholder of the picture with its orientation applied; for an animation, of
     ///   its static image.
     /// - Throws: The damage of the file; `unsupported` for a format that is not decoded.

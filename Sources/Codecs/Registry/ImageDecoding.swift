@@ -24,13 +24,8 @@ protocol ImageDecoding: SendableMetatype {
     /// as the file declares them, except that inks (CMYK) become sRGB.
     func raster(_ request: RasterRequest, _ interruption: Interruption) throws(CodecError) -> Raster
 
-    /// Looks for damage and keeps nothing.
-    ///
-    /// - Parameters:
-    ///   - depth: How far to look.
-    ///   - memoryBytes: The memory that the check may use for whole image data; 0 for the least.
-    ///   - interruption: Ends the check.
-    /// - Throws: The damage found.
+    /// Throws damage that it finds, and keeps nothing. `memoryBytes` may be used for whole image
+    /// data; 0 for the least.
     func check(
         _ depth: CheckDepth, memoryBytes: Int, _ interruption: Interruption
     ) throws(CodecError)
