@@ -13,9 +13,9 @@ typedef struct {
 
 static int take(const uint8_t *data, size_t size, const WebPPicture *picture) {
     output *output = picture->custom_ptr;
-    output->is_too_large = size > output->maximum - output->written.size;
+    output->is_too_large |= size > output->maximum - output->written.size;
     if (output->is_too_large) return 0;
-    output->is_out_of_memory = !WebPMemoryWrite(data, size, picture);
+    output->is_out_of_memory |= !WebPMemoryWrite(data, size, picture);
     return !output->is_out_of_memory;
 }
 

@@ -78,7 +78,8 @@ cavif_status cavif_read_header(
     const uint8_t *bytes, size_t length, uint32_t maximum_frames, cavif_header *header,
     char message[_Nonnull CAVIF_MESSAGE_BYTES]);
 
-/// Decodes one frame after the other, on the calling thread. It refers to the bytes and to the interruption.
+/// Decodes one frame after the other, on the calling thread. It refers to the bytes and to the
+/// interruption.
 typedef struct cavif_reader cavif_reader;
 
 /// - `reader`: for the caller to release with `cavif_close`; NULL on failure.
@@ -89,9 +90,9 @@ cavif_status cavif_open(
 typedef struct {
     /// False after the last frame; the other members are then 0.
     bool is_present;
-    /// For the caller to release with `free`. A row is a spare byte and samples of red, green, blue,
-    /// and alpha if there is any, not premultiplied. They have 8 bits, or 16, big-endian, for a
-    /// greater depth.
+    /// For the caller to release with `free`. A row is a spare byte and samples of red, green,
+    /// blue, and alpha if there is any, not premultiplied. They have 8 bits, or 16, big-endian,
+    /// for a greater depth.
     uint8_t *_Nullable rows;
     /// In parts of a second; a second has `timescale`, or 0.
     uint64_t duration;

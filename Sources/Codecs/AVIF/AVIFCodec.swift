@@ -215,8 +215,8 @@
                 interruption: interruption.pointer)
         }
 
-        /// Decodes all frames, and calls `body` with the first `count` ones and their rows, which it
-        /// owns.
+        /// Decodes all frames, and calls `body` with the first `count` ones and their rows, which
+        /// it owns.
         func readFrames(
             keeping count: Int, _ interruption: Interruption,
             _ body: (cavif_frame, UnsafeMutablePointer<UInt8>) throws(CodecError) -> Void
