@@ -4,7 +4,7 @@ import PrefetchModel
 extension EntryMachine {
     /// Takes the findings of ``EntryAction/lookUp``.
     package mutating func lookedUp(_ findings: Findings, in context: EntryContext) -> EntryAction {
-        guard case .lookingUp(let history, var journey, let purpose) = state else {
+        guard case .lookingUp(let purpose) = state else {
             preconditionFailure("findings arrived for an entry that is not looking up")
         }
         if case .due = journey.lookup { journey.lookup = .done(findings) }
@@ -13,11 +13,11 @@ extension EntryMachine {
         let isOther = isOfOtherSource(findings.copy)
         if isOther { journey.usesConditions = false }
         return switch purpose {
-        case .asking: ask(history, journey, context)
-        case .deriving where entry.state.isSeeded: adopt(history, journey, context)
-        case .deriving where isOther: fetchAgain(history, journey, context)
-        case .deriving: derive(history, journey, .fresh, context)
-        case .givingUp(let trouble): endGivenUp(history, journey, trouble, context)
+        case .asking: ask(context)
+        case .deriving where entry.state.isSeeded: adopt(context)
+        case .deriving where isOther: fetchAgain(context)
+        case .deriving: derive(.fresh, context)
+        case .givingUp(let trouble): endGivenUp(trouble, context)
         }
     }
 
@@ -26,37 +26,31 @@ extension EntryMachine {
         return copy.sourceDigest != wanted
     }
 
-    private mutating func ask(
-        _ history: History, _ journey: Journey, _ context: EntryContext
-    ) -> EntryAction {
-        var journey = journey
-        if context.phase.isStopping {
-            state = .queued(history, journey)
-            return cancel()
-        }
-        if let target = remembered(journey, context) {
+    private mutating func ask(_ context: EntryContext) -> EntryAction {
+        if context.phase.isStopping { return cancel() }
+        if let target = remembered(context) {
             let isElsewhere = target.origin != entry.url.origin
             journey.route.followMemory(to: target)
             if isElsewhere {
                 // The host that sent the redirect gets no request now, and could have been any.
                 journey.route.addressRule = .redirectedFromPublic
-                state = .queued(history, journey)
+                state = .queued
                 return .moveOn
             }
         }
         journey.route.visit(journey.route.target)
-        let isForeign = journey.route.isForeign(to: entry.url)
+        let route = journey.route
         let request = EntryRequest(
-            url: journey.route.requestURL(listed: entry.url),
-            conditions: conditions(journey, context), part: part(journey, context),
-            isForeign: isForeign, addressRule: journey.route.addressRule,
-            mayBeKnown: known(journey, context) != nil)
-        state = .asking(history, journey, request)
+            url: route.requestURL(listed: entry.url), conditions: conditions(context),
+            part: part(context), isForeign: route.isForeign(to: entry.url),
+            addressRule: route.addressRule, mayBeKnown: known(context) != nil)
+        state = .asking(request)
         return .ask(request)
     }
 
     /// The target of an earlier run's permanent redirects, if the first transfer should use it.
-    private func remembered(_ journey: Journey, _ context: EntryContext) -> RequestURL? {
+    private func remembered(_ context: EntryContext) -> RequestURL? {
+        let journey = journey
         guard journey.route.visited.isEmpty, journey.usesMemory, journey.usesConditions,
             !journey.route.followsMemory, context.rules.redirects.followsMemory,
             context.rules.redirects.maximum > 0, let copy = journey.findings.copy,
@@ -69,7 +63,8 @@ extension EntryMachine {
     }
 
     /// The fields that make a request conditional; empty where a 304 would be useless.
-    private func conditions(_ journey: Journey, _ context: EntryContext) -> [HeaderField] {
+    private func conditions(_ context: EntryContext) -> [HeaderField] {
+        let journey = journey
         // Validators belong to the URL that the copy was fetched from. They are meaningless for
         // hops on the way, and for a new URL under the same `key`.
         guard context.rules.usesStoredCopies, journey.usesConditions,
@@ -79,18 +74,17 @@ extension EntryMachine {
             copy.isComplete || copy.original?.isWhole == true
         else { return [] }
         let matchesVary =
-            copy.response.vary.map { text in
-                Vary.matches(text, request: requestFields(journey, context))
-            } ?? true
+            copy.response.vary.map { Vary.matches($0, request: requestFields(context)) } ?? true
         return copy.response.conditionalFields(matchesVary: matchesVary)
     }
 
     /// The fields of the present request that a response may vary on.
-    func requestFields(_ journey: Journey, _ context: EntryContext) -> [HeaderField] {
+    func requestFields(_ context: EntryContext) -> [HeaderField] {
         context.rules.requestFields(entry.headers, journey.route.isForeign(to: entry.url))
     }
 
-    private func part(_ journey: Journey, _ context: EntryContext) -> PartialBody? {
+    private func part(_ context: EntryContext) -> PartialBody? {
+        let journey = journey
         guard context.rules.usesStoredCopies, let part = journey.findings.part,
             part.count < context.rules.maximumBodyBytes,
             part.url == journey.route.target.withoutCredentials.text
@@ -99,8 +93,8 @@ extension EntryMachine {
     }
 
     /// The stored body, which need not be decoded when it arrives again.
-    func known(_ journey: Journey, _ context: EntryContext) -> CodecWork.Known? {
-        guard context.rules.usesStoredCopies, let copy = journey.findings.copy, !copy.isEmpty
+    func known(_ context: EntryContext) -> CodecWork.Known? {
+        guard context.rules.usesStoredCopies, let copy = findings.copy, !copy.isEmpty
         else { return nil }
         return CodecWork.Known(source: copy.sourceDigest, images: copy.kept.map { $0?.image })
     }
@@ -108,54 +102,42 @@ extension EntryMachine {
     // MARK: Without a request
 
     mutating func derive(
-        _ history: History, _ journey: Journey, _ confirmation: Processing.Confirmation,
-        _ context: EntryContext
+        _ confirmation: Processing.Confirmation, _ context: EntryContext
     ) -> EntryAction {
-        guard let copy = journey.findings.copy else {
-            return fetchAgain(history, journey, context)
-        }
+        guard let copy = findings.copy else { return fetchAgain(context) }
         if copy.isComplete {
-            return commit(history, journey, copy, copy.keptEnds, confirmation, remark: "", context)
+            return commit(copy, copy.keptEnds, confirmation, remark: "", context)
         }
         guard context.phase.decodes, let original = copy.original?.image else {
-            return fetchAgain(history, journey, context)
+            return fetchAgain(context)
         }
-        state = .processing(
-            history, journey, Processing(source: .original(confirmation), remark: ""))
+        state = .processing(Processing(source: .original(confirmation), remark: ""))
         return .process(.original(original, kept: copy.kept.map { $0?.image }))
     }
 
     /// Takes the seed cache's copy over, unless the cache has a later one, or variants in use that
     /// the seed lacks.
-    private mutating func adopt(
-        _ history: History, _ journey: Journey, _ context: EntryContext
-    ) -> EntryAction {
-        let findings = journey.findings
+    private mutating func adopt(_ context: EntryContext) -> EntryAction {
+        let findings = findings
         guard context.phase.decodes, let seeded = findings.seeded,
             findings.copy?.others.isEmpty ?? true,
             findings.copy.map({ $0.validatedAt <= seeded.validation.validatedAt }) ?? true,
             // The seed may have changed since its row was judged.
             entry.extras?.sourceDigest.map({ $0 == seeded.source.digest }) ?? true
-        else { return fetchAgain(history, journey, context) }
+        else { return fetchAgain(context) }
         var validation = seeded.validation
         if case .seeded(let expiresAt) = entry.state { validation.expiresAt = expiresAt }
         state = .processing(
-            history, journey,
             Processing(source: .seed(validation), remark: "taken from the seed cache"))
         return .process(.seeded(seeded))
     }
 
     private mutating func endGivenUp(
-        _ history: History, _ journey: Journey, _ trouble: Failure, _ context: EntryContext
+        _ trouble: Failure, _ context: EntryContext
     ) -> EntryAction {
-        var history = history
-        if journey.route.followsMemory, !context.phase.isStopping {
-            return restart(history, journey)
-        }
-        if !context.phase.isStopping,
-            let next = requestAlternative(after: trouble, history, journey)
-        {
-            return next
+        if !context.phase.isStopping {
+            if journey.route.followsMemory { return restart() }
+            if let next = requestAlternative(after: trouble) { return next }
         }
         let failure: Failure
         if case .retry(let former) = journey.turn {
@@ -171,8 +153,7 @@ extension EntryMachine {
             history.forgetResponse()
             failure = Failure(trouble.reason, "not requested: \(trouble.message)")
         }
-        state = .queued(history, journey)
-        return finish(failure, history.hadTurn ? .origin : .hostGivenUp)
+        return finish(failure, hadTurn ? .origin : .hostGivenUp)
     }
 }
 

@@ -10,7 +10,7 @@ extension EntryMachine {
         _ result: ProcessingResult, decode: Duration?, encode: Duration?, remark: String,
         in context: EntryContext
     ) -> EntryAction {
-        guard case .processing(var history, let journey, var processing) = state else {
+        guard case .processing(var processing) = state else {
             preconditionFailure("a result belongs to an entry that is with the codec workers")
         }
         history.stages.decode = decode
@@ -18,34 +18,32 @@ extension EntryMachine {
         processing.add(remark)
         switch result {
         case .made(let ends, let source):
-            return write(ends, source, history, journey, processing, context)
+            return write(ends, source, processing, context)
         case .unchanged:
-            guard case .body(_, let validation) = processing.source,
-                let copy = journey.findings.copy
-            else { preconditionFailure("only the body of a copy is unchanged") }
+            guard case .body(_, let validation) = processing.source, let copy = findings.copy else {
+                preconditionFailure("only the body of a copy is unchanged")
+            }
             return commit(
-                history, journey, .kept(resource: copy.resource, validation, used: context.used),
+                .kept(resource: copy.resource, validation, used: context.used),
                 copy.keptEnds.changes(to: copy, context),
                 .stored(
                     .downloaded,
                     EntryEnd.Stored(copy.keptEnds, validation, remark: "the same bytes as before")),
                 context)
         case .originalDamaged:
-            if case .seed = processing.source { return fetchAgain(history, journey, context) }
-            return fetchWithoutOriginal(history, journey, context)
+            if case .seed = processing.source { return fetchAgain(context) }
+            return fetchWithoutOriginal(context)
         case .partDamaged:
-            return fetchWhole(history, journey, context)
+            return fetchWhole(context)
         case .cancelled:
-            state = .processing(history, journey, processing)
             return cancel()
         case .failed(let failure):
             if processing.isContinued, failure.reason.mayComeFromPart {
                 // The two parts may belong to different bodies, whatever the origin claims.
-                return fetchWhole(history, journey, context)
+                return fetchWhole(context)
             }
-            return fail(failure, history, journey, context)
+            return fail(failure, context)
         case .underivable(let failure):
-            state = .processing(history, journey, processing)
             if failure.reason.isExclusion {
                 return finish(.excluded(message: failure.message, reason: failure.reason))
             }
@@ -55,12 +53,12 @@ extension EntryMachine {
 
     /// Takes the stored part of a body that broke off; nil when it could not be stored.
     package mutating func partSaved(_ part: PartialBody?, in context: EntryContext) -> EntryAction {
-        guard case .savingPart(let history, var journey, let end) = state else {
+        guard case .savingPart(let end) = state else {
             preconditionFailure("only the body of a broken transfer is kept")
         }
         journey.findings.part = part
         switch end {
-        case .failure(let failure): return fail(failure, history, journey, context)
+        case .failure(let failure): return fail(failure, context)
         case .cancellation: return cancel()
         }
     }
@@ -68,22 +66,22 @@ extension EntryMachine {
     // MARK: Changes to write
 
     private mutating func write(
-        _ ends: [VariantEnd], _ source: SourceImage, _ history: History, _ journey: Journey,
-        _ processing: Processing, _ context: EntryContext
+        _ ends: [VariantEnd], _ source: SourceImage, _ processing: Processing,
+        _ context: EntryContext
     ) -> EntryAction {
         switch processing.source {
         case .refusal:
             preconditionFailure("nothing is made of a refused body")
         case .original(let confirmation):
-            guard let copy = journey.findings.copy else {
+            guard let copy = findings.copy else {
                 preconditionFailure("a stored original has its copy")
             }
             return commit(
-                history, journey, copy, ends, confirmation, remark: processing.remark,
-                warning: source.warning, context)
+                copy, ends, confirmation, remark: processing.remark, warning: source.warning,
+                context)
         case .seed(let validation):
             return commit(
-                history, journey, .new(source, validation), ends.changes(context),
+                .new(source, validation), ends.changes(context),
                 .stored(.fresh, EntryEnd.Stored(ends, validation, remark: processing.remark)),
                 context)
         case .body(_, let validation):
@@ -91,15 +89,14 @@ extension EntryMachine {
             stored.placeholder = source.placeholder
             stored.warning = source.warning
             return commit(
-                history, journey, .new(source, validation), ends.changes(context),
+                .new(source, validation), ends.changes(context),
                 EntryEnd(stored, .downloaded, ends.failure) { .ofRequest($0) }, context)
         }
     }
 
     mutating func commit(
-        _ history: History, _ journey: Journey, _ copy: StoredCopy, _ ends: [VariantEnd],
-        _ confirmation: Processing.Confirmation, remark: String, warning: String? = nil,
-        _ context: EntryContext
+        _ copy: StoredCopy, _ ends: [VariantEnd], _ confirmation: Processing.Confirmation,
+        remark: String, warning: String? = nil, _ context: EntryContext
     ) -> EntryAction {
         var stored: EntryEnd.Stored
         let validation: ResourceValidation?
@@ -117,16 +114,16 @@ extension EntryMachine {
         }
         stored.warning = warning
         return commit(
-            history, journey, .kept(resource: copy.resource, validation, used: context.used),
+            .kept(resource: copy.resource, validation, used: context.used),
             ends.changes(to: copy, context),
             EntryEnd(stored, confirmation.outcome, ends.failure) { _ in .ours }, context)
     }
 
     mutating func commit(
-        _ history: History, _ journey: Journey, _ body: ImageChange.BodyChange,
-        _ changes: [VariantChange], _ end: EntryEnd, _ context: EntryContext
+        _ body: ImageChange.BodyChange, _ changes: [VariantChange], _ end: EntryEnd,
+        _ context: EntryContext
     ) -> EntryAction {
-        state = .committing(history, journey, end)
+        state = .committing(end)
         guard context.variants != nil else { return cancel() }
         var isIncomplete = false
         if case .failed(let failed) = end {

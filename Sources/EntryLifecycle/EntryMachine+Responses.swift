@@ -9,38 +9,35 @@ extension EntryMachine {
         _ response: Response, body: BodyExtent?, redirectRule: AddressRule, cost: TransferCost,
         kept: [Bool], in context: EntryContext
     ) -> EntryAction {
-        var (history, journey, request) = asked(cost)
+        let request = asked(cost)
         history.note(response)
         journey.dropLost(kept)
         if body != nil || response.status == 304,
             let directive = context.rules.robots.first(in: response.fields)
         {
             return fail(
-                Failure(.robots, "the origin says X-Robots-Tag: \(directive)"), history, journey,
-                context)
+                Failure(.robots, "the origin says X-Robots-Tag: \(directive)"), context)
         }
         let rules = context.rules.responses(of: journey.route.target)
         if !context.rules.storesImages, rules.accepts(status: response.status) {
             if let refusal = rules.refusal(ofType: response.fields.first("content-type")) {
-                return fail(refusal, history, journey, context)
+                return fail(refusal, context)
             }
-            state = .queued(history, journey)
             return finish(.requested)
         }
         switch (response.status, body) {
         case (_, let body?):
-            return store(response, gap: body.gap, cost, history, journey, request, context)
+            return store(response, gap: body.gap, cost, request, context)
         case (let status, nil) where request.part != nil && !Response.isRefusalForPace(status):
             // Some origins send an error for every range.
-            return fetchWhole(history, journey, context)
+            return fetchWhole(context)
         case (304, _) where !request.conditions.isEmpty:
-            return confirm(response, cost, history, journey, context)
+            return confirm(response, cost, context)
         case _ where response.isRedirect:
-            return follow(response, redirectRule, history, journey, context)
+            return follow(response, redirectRule, context)
         default:
             return fail(
-                Failure(.httpStatus, EntryMachine.message(ofStatus: response.status)),
-                history, journey, context)
+                Failure(.httpStatus, EntryMachine.message(ofStatus: response.status)), context)
         }
     }
 
@@ -51,30 +48,31 @@ extension EntryMachine {
     package mutating func bodyRefused(
         _ response: Response, cost: TransferCost, in context: EntryContext
     ) -> EntryAction {
-        var (history, journey, _) = asked(cost)
+        asked(cost)
         history.note(response)
         guard expiry(response.fields, response, cost, context) != nil else {
-            return endUncacheable(history, journey, context)
+            return endUncacheable(context)
         }
-        state = .processing(history, journey, Processing(source: .refusal, remark: ""))
+        state = .processing(Processing(source: .refusal, remark: ""))
         return context.phase.decodes ? .process(.refusal) : cancel()
     }
 
-    func asked(_ cost: TransferCost) -> (History, Journey, EntryRequest) {
-        guard case .asking(var history, let journey, let request) = state else {
+    /// Notes the end of a transfer, and returns its request.
+    @discardableResult
+    mutating func asked(_ cost: TransferCost) -> EntryRequest {
+        guard case .asking(let request) = state else {
             preconditionFailure("a transfer belongs to the entry that started it")
         }
         history.bytesReceived += cost.bytesReceived
         history.stages.transfer = (history.stages.transfer ?? .zero) + cost.elapsed
         history.connection = cost.connection
-        return (history, journey, request)
+        return request
     }
 
     private mutating func store(
-        _ response: Response, gap: Int, _ cost: TransferCost, _ history: History,
-        _ journey: Journey, _ request: EntryRequest, _ context: EntryContext
+        _ response: Response, gap: Int, _ cost: TransferCost, _ request: EntryRequest,
+        _ context: EntryContext
     ) -> EntryAction {
-        var journey = journey
         let fields = response.storedFields(continuing: request.part)
         // The image of an error is a substitute, for no longer than the origin or the user says.
         if history.isErrorImage, context.rules.freshness(entry.extras).forced == nil,
@@ -84,75 +82,66 @@ extension EntryMachine {
                 Failure(
                     .httpStatus,
                     "HTTP \(response.status) with an image without a lifetime; --ttl gives it one"),
-                history, journey, context)
+                context)
         }
         guard let expiresAt = expiry(fields, response, cost, context) else {
-            return endUncacheable(history, journey, context)
+            return endUncacheable(context)
         }
         let stored = storable(
             StoredResponse(
-                fields: fields, varyingOn: requestFields(journey, context),
+                fields: fields, varyingOn: requestFields(context),
                 receivedAt: response.receivedAt), context)
         let validation = ResourceValidation(
-            location: location(journey), response: stored, fetchedAt: response.receivedAt,
+            location: location, response: stored, fetchedAt: response.receivedAt,
             validatedAt: response.receivedAt, expiresAt: expiresAt)
         // The workers use the part, or remove it.
         journey.findings.part = nil
         let isContinued = request.part != nil && response.status == 206
         state = .processing(
-            history, journey,
             Processing(
                 source: .body(isContinued: isContinued, validation),
                 remark: gap > 0 ? "continued from byte \(gap)" : ""))
         // After a fatal error nothing more is stored; after a signal, received bodies are.
         guard context.phase.decodes else { return cancel() }
-        let kept = journey.findings.copy?.kept ?? []
+        let kept = findings.copy?.kept ?? []
         let positions = Set(kept.indices.filter { kept[$0] != nil })
-        return .process(.body(known(journey, context), stored: positions, validation))
+        return .process(.body(known(context), stored: positions, validation))
     }
 
     /// Takes a 304: the copy is valid, and its row gets the new dates and fields.
     private mutating func confirm(
-        _ response: Response, _ cost: TransferCost, _ history: History, _ journey: Journey,
-        _ context: EntryContext
+        _ response: Response, _ cost: TransferCost, _ context: EntryContext
     ) -> EntryAction {
-        guard let copy = journey.findings.copy, copy.response.isConfirmed(by: response.fields)
-        else { return fetchAgain(history, journey, context) }
+        guard let copy = findings.copy, copy.response.isConfirmed(by: response.fields) else {
+            return fetchAgain(context)
+        }
         let (updated, fields) = copy.response.updated(
-            by: response.fields, varyingOn: requestFields(journey, context),
+            by: response.fields, varyingOn: requestFields(context),
             receivedAt: response.receivedAt)
         guard let expiresAt = expiry(fields, response, cost, context) else {
-            return endUncacheable(history, journey, context)
+            return endUncacheable(context)
         }
-        guard context.phase.writes else {
-            state = .queued(history, journey)
-            return cancel()
-        }
+        guard context.phase.writes else { return cancel() }
         let validation = ResourceValidation(
-            location: location(journey), response: storable(updated, context),
+            location: location, response: storable(updated, context),
             validatedAt: response.receivedAt, expiresAt: expiresAt)
-        return derive(history, journey, .confirmed(validation), context)
+        return derive(.confirmed(validation), context)
     }
 
     private mutating func follow(
-        _ response: Response, _ rule: AddressRule, _ history: History, _ journey: Journey,
-        _ context: EntryContext
+        _ response: Response, _ rule: AddressRule, _ context: EntryContext
     ) -> EntryAction {
-        var journey = journey
         let target: RequestURL
         do {
             target = try journey.route.target(of: response, context.rules.redirects)
         } catch {
-            return fail(error, history, journey, context)
+            return fail(error, context)
         }
-        guard !context.phase.isStopping else {
-            state = .queued(history, journey)
-            return cancel()
-        }
+        guard !context.phase.isStopping else { return cancel() }
         journey.route.follow(
             to: target, isPermanent: response.status == 301 || response.status == 308,
             listed: entry.url, rule: rule)
-        state = .queued(history, journey)
+        state = .queued
         return .queue(.next)
     }
 
@@ -162,25 +151,25 @@ extension EntryMachine {
         _ transfer: TransferFailure, leaving interrupted: InterruptedResponse?,
         cost: TransferCost, in context: EntryContext
     ) -> EntryAction {
-        var (history, journey, request) = asked(cost)
+        let request = asked(cost)
         history.lastResult = .failure(status: transfer.httpStatus, curlCode: transfer.curlCode)
         if transfer.failure.reason.mayLeavePart, let interrupted,
-            let part = partToKeep(of: interrupted, cost, journey, request, context)
+            let part = partToKeep(of: interrupted, cost, request, context)
         {
             // The next attempt waits until the part is stored, and resumes there.
-            state = .savingPart(history, journey, then: .failure(transfer.failure))
+            state = .savingPart(then: .failure(transfer.failure))
             return .keepPart(part, receivedAt: interrupted.head.receivedAt)
         }
         let isUnanswered =
             request.part != nil && transfer.httpStatus == nil && cost.bytesReceived == 0
             && transfer.failure.reason.mayBeDueToRange && !context.phase.isStopping
-        guard isUnanswered else { return fail(transfer.failure, history, journey, context) }
+        guard isUnanswered else { return fail(transfer.failure, context) }
         // One failure may have any cause. The second is due to the range, and so is a single one
         // without retries, for the next run could not get the image either.
         history.unansweredRanges += 1
         let isSecond = history.unansweredRanges > 1
         if isSecond { journey.findings.part = nil }
-        let next = fail(transfer.failure, history, journey, context)
+        let next = fail(transfer.failure, context)
         let isOnly = next.end != nil && history.attempts == 1
         return isSecond || isOnly ? .forgetPart(then: next) : next
     }
@@ -188,20 +177,18 @@ extension EntryMachine {
     package mutating func transferCancelled(
         leaving interrupted: InterruptedResponse?, cost: TransferCost, in context: EntryContext
     ) -> EntryAction {
-        let (history, journey, request) = asked(cost)
-        if let interrupted, let part = partToKeep(of: interrupted, cost, journey, request, context)
-        {
-            state = .savingPart(history, journey, then: .cancellation)
-            return .keepPart(part, receivedAt: interrupted.head.receivedAt)
+        let request = asked(cost)
+        guard let interrupted, let part = partToKeep(of: interrupted, cost, request, context) else {
+            return cancel()
         }
-        state = .queued(history, journey)
-        return cancel()
+        state = .savingPart(then: .cancellation)
+        return .keepPart(part, receivedAt: interrupted.head.receivedAt)
     }
 
     /// The received part of a body, if its rest can be requested later.
     private func partToKeep(
-        of interrupted: InterruptedResponse, _ cost: TransferCost, _ journey: Journey,
-        _ request: EntryRequest, _ context: EntryContext
+        of interrupted: InterruptedResponse, _ cost: TransferCost, _ request: EntryRequest,
+        _ context: EntryContext
     ) -> PartialBody? {
         let head = interrupted.head
         let body = interrupted.body
@@ -242,15 +229,12 @@ extension EntryMachine {
         ).expiry
     }
 
-    private mutating func endUncacheable(
-        _ history: History, _ journey: Journey, _ context: EntryContext
-    ) -> EntryAction {
+    private mutating func endUncacheable(_ context: EntryContext) -> EntryAction {
         let failure = Failure(
             .uncacheable,
             "the origin forbids storing it (Cache-Control: no-store); --ttl overrides that")
-        guard !context.phase.isStopping else { return end(failure, history, journey) }
-        return requestAlternative(after: failure, history, journey)
-            ?? end(failure, history, journey)
+        guard !context.phase.isStopping else { return end(failure) }
+        return requestAlternative(after: failure) ?? end(failure)
     }
 
     /// The stored form of a response. With a forced lifetime, `Vary: *` is dropped: it would
@@ -265,13 +249,13 @@ extension EntryMachine {
     }
 
     /// Without user information, like all stored URLs.
-    private func location(_ journey: Journey) -> ResourceLocation {
+    private var location: ResourceLocation {
         let url = entry.url.withoutCredentials
-        let target = journey.route.target.withoutCredentials
+        let route = journey.route
+        let target = route.target.withoutCredentials
         return ResourceLocation(
             url: url.text, finalURL: target == url ? nil : target.text,
-            permanentURL: journey.route.permanentTarget?.text,
-            redirects: journey.route.redirects, host: url.origin)
+            permanentURL: route.permanentTarget?.text, redirects: route.redirects, host: url.origin)
     }
 }
 

@@ -44,7 +44,7 @@ extension EntryMachine {
             bytesReceived: history.bytesReceived, stages: history.stages)
         if case .turn(let position) = history.beginning {
             result.start = position
-            result.exchange = exchange(history)
+            result.exchange = exchange
         }
         switch end {
         case .stored(_, let stored):
@@ -86,8 +86,8 @@ extension EntryMachine {
         return ReplacedImage(fetchedAt: copy.fetchedAt, image: old, thumbHash: copy.thumbHash)
     }
 
-    private func exchange(_ history: History) -> EntryResult.Exchange {
-        let route = journey.route
+    private var exchange: EntryResult.Exchange {
+        let (history, route) = (history, journey.route)
         let target = route.target.withoutCredentials
         let contentType: String? =
             if case .response(_, let type) = history.lastResult { type } else { nil }

@@ -3,17 +3,14 @@ import Scheduling
 
 extension EntryMachine {
     /// Takes a failed attempt: retries the entry, requests its next URL, or ends it.
-    mutating func fail(
-        _ failure: Failure, _ history: History, _ journey: Journey, _ context: EntryContext
-    ) -> EntryAction {
+    mutating func fail(_ failure: Failure, _ context: EntryContext) -> EntryAction {
+        let history = history
         let failure = history.failure(failure)
         guard !context.phase.isStopping, history.hadTurn, !failure.reason.isExclusion,
             !failure.reason.isLocal
-        else { return end(failure, history, journey) }
-        if journey.route.followsMemory {
-            // The remembered permanent redirect no longer holds: the listed URL decides.
-            return restart(history, journey)
-        }
+        else { return end(failure) }
+        // The remembered permanent redirect no longer holds: the listed URL decides.
+        if journey.route.followsMemory { return restart() }
         let attempts = history.attempts - history.attemptsAtOthers
         let target = journey.route.target
         func adding(_ cause: String) -> Failure {
@@ -21,17 +18,14 @@ extension EntryMachine {
         }
         switch context.retry(target, failure.reason, history.httpStatus, attempts) {
         case .final:
-            return requestAlternative(after: failure, history, journey)
-                ?? end(failure, history, journey)
+            return requestAlternative(after: failure) ?? end(failure)
         case .exhausted:
-            return requestAlternative(after: failure, history, journey)
-                ?? end(adding("the run has no retries left"), history, journey)
+            return requestAlternative(after: failure) ?? end(adding("the run has no retries left"))
         case .noRoom:
-            return end(adding("too many entries wait for their retries"), history, journey)
+            return end(adding("too many entries wait for their retries"))
         case .retry(after: let delay):
-            var journey = journey
             journey.restart(at: entry.url, turn: .retry(after: failure))
-            state = .queued(history, journey)
+            state = .queued
             return .queue(.retry(after: delay))
         }
     }
@@ -50,18 +44,17 @@ extension EntryMachine {
     package mutating func refusedForPace(
         _ response: Response, isCertain: Bool, cost: TransferCost, in context: EntryContext
     ) -> EntryAction {
-        var (history, journey, _) = asked(cost)
+        asked(cost)
         history.note(response)
         history.refusals += 1
-        state = .queued(history, journey)
         guard !context.phase.isStopping else { return cancel() }
+        state = .queued
         guard isCertain else { return .queue(.retry(after: EntryMachine.waitForOthers)) }
         return .queue(history.refusals == 1 ? .place : .retry(after: .zero))
     }
 
-    mutating func end(_ failure: Failure, _ history: History, _ journey: Journey) -> EntryAction {
-        let (failure, history) = memorable(failure, history)
-        state = .queued(history, journey)
+    mutating func end(_ failure: Failure) -> EntryAction {
+        let failure = memorable(failure)
         if failure.reason.isExclusion {
             return finish(.excluded(message: failure.message, reason: failure.reason))
         }
@@ -71,16 +64,13 @@ extension EntryMachine {
     /// Returns the failure to report for all URLs of the line, and makes its URL the one in use. A
     /// failure that may have been temporary is preferred: it must not blacklist the others, and
     /// belongs to an outage of its own host. A local failure hides none of another cause.
-    private mutating func memorable(
-        _ failure: Failure, _ history: History
-    ) -> (failure: Failure, history: History) {
+    private mutating func memorable(_ failure: Failure) -> Failure {
         guard let earlier = history.temporary, !failure.reason.isLocal,
             !EntryMachine.isTemporary(failure, httpStatus: history.httpStatus)
-        else { return (failure, history) }
+        else { return failure }
         entry.alternative = earlier.alternative
-        var history = history
         history.lastResult = earlier.lastResult
-        return (earlier.failure, history)
+        return earlier.failure
     }
 
     private static func isTemporary(_ failure: Failure, httpStatus: Int?) -> Bool {
@@ -88,11 +78,8 @@ extension EntryMachine {
     }
 
     /// Requests the next URL of its line, in its turn at that host; nil after the last one.
-    mutating func requestAlternative(
-        after failure: Failure, _ history: History, _ journey: Journey
-    ) -> EntryAction? {
+    mutating func requestAlternative(after failure: Failure) -> EntryAction? {
         guard entry.alternative < entry.extras?.alternatives.count ?? 0 else { return nil }
-        var (history, journey) = (history, journey)
         if history.temporary == nil,
             EntryMachine.isTemporary(failure, httpStatus: history.httpStatus)
         {
@@ -104,41 +91,34 @@ extension EntryMachine {
         history.unansweredRanges = 0
         history.refusals = 0
         journey.restart(at: entry.url, turn: .firstAttempt)
-        state = .queued(history, journey)
+        state = .queued
         return .queue(.retry(after: .zero))
     }
 
     /// Requests the listed URL, next at its host, in the same attempt.
-    mutating func restart(_ history: History, _ journey: Journey) -> EntryAction {
-        var journey = journey
+    mutating func restart() -> EntryAction {
         journey.restart(at: entry.url, turn: .sameAttempt)
         journey.usesMemory = false
-        state = .queued(history, journey)
+        state = .queued
         return .queue(.next)
     }
 
     /// Requests the whole body, next at its host and in the same attempt: the stored part is
     /// unusable.
-    mutating func fetchWhole(
-        _ history: History, _ journey: Journey, _ context: EntryContext
-    ) -> EntryAction {
-        var journey = journey
+    mutating func fetchWhole(_ context: EntryContext) -> EntryAction {
         journey.findings.part = nil
         // Requesting the same URL again is not a loop.
         journey.route.leaveLast()
-        state = .queued(history, journey)
+        state = .queued
         return .forgetPart(then: context.phase.isStopping ? cancel() : .queue(.next))
     }
 
     /// Requests the entry without conditions: the stored copy is unusable.
-    mutating func fetchAgain(
-        _ history: History, _ journey: Journey, _ context: EntryContext
-    ) -> EntryAction {
-        var journey = journey
-        journey.restart(at: entry.url, turn: history.hadTurn ? .sameAttempt : .firstAttempt)
+    mutating func fetchAgain(_ context: EntryContext) -> EntryAction {
+        journey.restart(at: entry.url, turn: hadTurn ? .sameAttempt : .firstAttempt)
         journey.usesMemory = false
         journey.usesConditions = false
-        state = .queued(history, journey)
+        state = .queued
         if context.phase.isStopping { return cancel() }
         guard !context.rules.isOffline else {
             return finish(.excluded(message: "a file that it needs is damaged (--offline)"))
@@ -147,15 +127,9 @@ extension EntryMachine {
     }
 
     /// Does the same, and forgets the stored original, which is missing or damaged.
-    mutating func fetchWithoutOriginal(
-        _ history: History, _ journey: Journey, _ context: EntryContext
-    ) -> EntryAction {
-        guard let original = journey.findings.copy?.original?.image else {
-            return fetchAgain(history, journey, context)
-        }
-        var journey = journey
+    mutating func fetchWithoutOriginal(_ context: EntryContext) -> EntryAction {
+        guard let original = findings.copy?.original?.image else { return fetchAgain(context) }
         journey.findings.copy?.original = nil
-        let next = fetchAgain(history, journey, context)
-        return .forget(original, then: next)
+        return .forget(original, then: fetchAgain(context))
     }
 }

@@ -1,20 +1,33 @@
 import PrefetchModel
 
 extension EntryMachine {
-    /// The state of an entry, with the values that it needs there and no others.
-    ///
-    /// Boxed, so that an entry waiting for its first turn is no larger than its listed fields.
+    /// The state of an entry, with the values that it needs there and no others. Boxed, so that a
+    /// waiting entry is small.
     indirect enum EntryPhase: Sendable {
         case waiting
         /// Waits for another turn, at the host of the route's target.
-        case queued(History, Journey)
-        case lookingUp(History, Journey, then: LookupPurpose)
-        case asking(History, Journey, EntryRequest)
-        case savingPart(History, Journey, then: TransferInterruption)
-        case processing(History, Journey, Processing)
+        case queued
+        case lookingUp(then: LookupPurpose)
+        case asking(EntryRequest)
+        case savingPart(then: TransferInterruption)
+        case processing(Processing)
         /// The writer has a change of its row; the end follows the commit.
-        case committing(History, Journey, EntryEnd)
-        case ended(History, Journey)
+        case committing(EntryEnd)
+        case ended
+    }
+}
+
+/// The past of an entry, from its first turn on. Boxed, so that an entry waiting for that is no
+/// larger than its listed fields.
+///
+/// `@unchecked Sendable`: ``EntryMachine`` changes it only while no other machine refers to it.
+final class EntryPast: @unchecked Sendable {
+    var history: History
+    var journey: Journey
+
+    init(_ history: History, _ journey: Journey) {
+        self.history = history
+        self.journey = journey
     }
 }
 

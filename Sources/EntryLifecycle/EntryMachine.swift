@@ -13,11 +13,12 @@ package import PrefetchModel
 /// ```
 package struct EntryMachine: Sendable {
     package internal(set) var entry: Entry
-    var state: EntryPhase
+    var state = EntryPhase.waiting
+    /// Nil before its first turn.
+    private var past: EntryPast?
 
     package init(_ entry: Entry) {
         self.entry = entry
-        state = .waiting
     }
 
     // MARK: In the queue
@@ -32,16 +33,16 @@ package struct EntryMachine: Sendable {
     package var rest: Rest? {
         switch state {
         case .waiting: .waiting
-        case .queued(let history, let journey): .queued(history, journey)
+        case .queued: .queued(history, journey)
         case .lookingUp, .asking, .savingPart, .processing, .committing, .ended: nil
         }
     }
 
     package init(_ entry: Entry, rest: Rest) {
-        self.entry = entry
-        switch rest {
-        case .waiting: state = .waiting
-        case .queued(let history, let journey): state = .queued(history, journey)
+        self.init(entry)
+        if case .queued(let history, let journey) = rest {
+            state = .queued
+            past = EntryPast(history, journey)
         }
     }
 
@@ -75,7 +76,7 @@ package struct EntryMachine: Sendable {
     }
 
     package var waitsForRetry: Bool {
-        if case .queued(_, let journey) = state, case .retry = journey.turn { true } else { false }
+        if case .queued = state, case .retry = journey.turn { true } else { false }
     }
 
     /// The URL of its next, present or last transfer.
@@ -88,7 +89,7 @@ package struct EntryMachine: Sendable {
     /// - Returns: ``EntryAction/lookUp``, each time. A caller that knows that nothing is stored
     ///   may skip the look-up and return `Findings.nothing`.
     package mutating func start(position: Int, at now: ContinuousClock.Instant) -> EntryAction {
-        var (history, journey) = turn()
+        checkTurn()
         if !history.hadTurn {
             history.beginning = .turn(position: position)
             history.stages.queue = now - entry.queuedAt
@@ -99,15 +100,15 @@ package struct EntryMachine: Sendable {
             journey.turn = .sameAttempt
         case .sameAttempt: break
         }
-        state = .lookingUp(history, journey, then: .asking)
+        state = .lookingUp(then: .asking)
         return .lookUp
     }
 
     package mutating func startDeriving(at now: ContinuousClock.Instant) -> EntryAction {
-        var (history, journey) = turn()
+        checkTurn()
         history.stages.queue = now - entry.queuedAt
         journey.turn = .sameAttempt
-        state = .lookingUp(history, journey, then: .deriving)
+        state = .lookingUp(then: .deriving)
         return .lookUp
     }
 
@@ -115,9 +116,9 @@ package struct EntryMachine: Sendable {
     package mutating func giveUp(
         _ reason: FailureReason, _ text: String, at now: ContinuousClock.Instant
     ) -> EntryAction {
-        var (history, journey) = turn()
+        checkTurn()
         if isWaiting { history.stages.queue = now - entry.queuedAt }
-        state = .lookingUp(history, journey, then: .givingUp(Failure(reason, text)))
+        state = .lookingUp(then: .givingUp(Failure(reason, text)))
         return .lookUp
     }
 
@@ -130,15 +131,13 @@ package struct EntryMachine: Sendable {
                 ? images.compactMap { $0.map(VariantEnd.kept) } : [],
             expiresAt: expiresAt)
         return commit(
-            History(), Journey(from: entry.url),
             .kept(resource: resource, nil, used: context.used), [], .stored(.fresh, stored), context
         )
     }
 
-    private func turn() -> (History, Journey) {
+    private func checkTurn() {
         switch state {
-        case .waiting: (History(), Journey(from: entry.url))
-        case .queued(let history, let journey): (history, journey)
+        case .waiting, .queued: break
         case .lookingUp, .asking, .savingPart, .processing, .committing, .ended:
             preconditionFailure("an entry that does not wait has a turn")
         }
@@ -146,11 +145,7 @@ package struct EntryMachine: Sendable {
 
     /// Whether ``EntryAction/lookUp`` needs a look-up; if not, the findings are known.
     package var needsLookup: Bool {
-        if case .lookingUp(_, let journey, _) = state, case .due = journey.lookup {
-            true
-        } else {
-            false
-        }
+        if isLookingUp, case .due = journey.lookup { true } else { false }
     }
 
     // MARK: Ends
@@ -163,7 +158,7 @@ package struct EntryMachine: Sendable {
     }
 
     package mutating func committed() -> EntryAction {
-        guard case .committing(_, _, let end) = state else {
+        guard case .committing(let end) = state else {
             preconditionFailure("a commit arrived for an entry that is not committing")
         }
         return finish(end)
@@ -176,27 +171,30 @@ package struct EntryMachine: Sendable {
     /// Ends it. Its history stays readable.
     mutating func finish(_ end: EntryEnd) -> EntryAction {
         if case .ended = state { preconditionFailure("an entry has one outcome") }
-        state = .ended(history, journey)
+        state = .ended
         return .finish(end)
     }
 
     var history: History {
-        switch state {
-        case .waiting: History()
-        case .queued(let history, _), .lookingUp(let history, _, _), .asking(let history, _, _),
-            .savingPart(let history, _, _), .processing(let history, _, _),
-            .committing(let history, _, _), .ended(let history, _):
-            history
+        get { past?.history ?? History() }
+        _modify {
+            let past = ownPast()
+            yield &past.history
         }
     }
 
     var journey: Journey {
-        switch state {
-        case .waiting: Journey(from: entry.url)
-        case .queued(_, let journey), .lookingUp(_, let journey, _), .asking(_, let journey, _),
-            .savingPart(_, let journey, _), .processing(_, let journey, _),
-            .committing(_, let journey, _), .ended(_, let journey):
-            journey
+        get { past?.journey ?? Journey(from: entry.url) }
+        _modify {
+            let past = ownPast()
+            yield &past.journey
         }
+    }
+
+    private mutating func ownPast() -> EntryPast {
+        if isKnownUniquelyReferenced(&past), let past { return past }
+        let own = EntryPast(history, journey)
+        past = own
+        return own
     }
 }

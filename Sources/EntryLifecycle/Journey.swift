@@ -12,7 +12,7 @@ package struct Journey: Sendable {
     /// The findings of the look-up: done once, and again after the entry has waited in a file.
     enum Lookup: Sendable {
         case due
-        /// Boxed: this is most of a journey, which is copied at every step.
+        /// Boxed: this is most of a journey.
         indirect case done(Findings)
     }
 

@@ -145,13 +145,13 @@ private struct Walk {
             return phase.isStopping ? machine.cancel() : turn(of: &machine)
         case .lookingUp:
             return machine.lookedUp(findings(), in: context)
-        case .asking(_, _, let request):
+        case .asking(let request):
             return respond(to: request, &machine, context)
         case .savingPart:
             return machine.partSaved(pick([nil, Sample.part]), in: context)
-        case .processing(_, let journey, let processing):
+        case .processing(let processing):
             return machine.processed(
-                result(of: processing, journey, keeps: phase), in: context)
+                result(of: processing, machine.journey, keeps: phase), in: context)
         case .committing:
             return pick([true, true, true, false])
                 ? machine.committed() : machine.abort(Failure(.disk, "full"))
