@@ -27,15 +27,7 @@ package struct TransferCost: Hashable, Sendable {
     }
 }
 
-package struct InterruptedResponse: Sendable {
-    package let head: Response
-    package let body: BodyExtent
-
-    package init(head: Response, body: BodyExtent) {
-        self.head = head
-        self.body = body
-    }
-}
+package typealias InterruptedResponse = (head: Response, body: BodyExtent)
 
 package enum VariantEnd: Hashable, Sendable {
     /// It is stored, and its file is whole.

@@ -1,5 +1,5 @@
 import HTTPSemantics
-import PrefetchModel
+package import PrefetchModel
 
 extension EntryMachine {
     /// Takes the result of the codec workers.

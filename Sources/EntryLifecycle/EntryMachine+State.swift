@@ -17,20 +17,6 @@ extension EntryMachine {
     }
 }
 
-/// The past of an entry, from its first turn on. Boxed, so that an entry waiting for that is no
-/// larger than its listed fields.
-///
-/// `@unchecked Sendable`: ``EntryMachine`` changes it only while no other machine refers to it.
-final class EntryPast: @unchecked Sendable {
-    var history: History
-    var journey: Journey
-
-    init(_ history: History, _ journey: Journey) {
-        self.history = history
-        self.journey = journey
-    }
-}
-
 enum LookupPurpose: Sendable {
     case asking
     case deriving

@@ -84,10 +84,8 @@ package struct EntryMachine: Sendable {
 
     // MARK: Turns
 
-    /// Begins its turn at its host; `position` is that of its first turn among the run's starts.
-    ///
-    /// - Returns: ``EntryAction/lookUp``, each time. A caller that knows that nothing is stored
-    ///   may skip the look-up and return `Findings.nothing`.
+    /// Begins its turn at its host, with a look-up. A caller that knows that nothing is stored may
+    /// skip that and return `Findings.nothing`. `position` is among the run's starts.
     package mutating func start(position: Int, at now: ContinuousClock.Instant) -> EntryAction {
         checkTurn()
         if !history.hadTurn {

@@ -93,33 +93,3 @@ package struct StoredCopy: Sendable {
     package var isComplete: Bool { kept.allSatisfy { $0 != nil } }
     var isEmpty: Bool { kept.allSatisfy { $0 == nil } }
 }
-
-package struct PartialBody: Hashable, Sendable {
-    /// The URL it was fetched from, without user information.
-    package let url: String
-    package let count: Int
-    package let validator: PartialValidator
-    package let total: Int?
-
-    package init(url: String, count: Int, validator: PartialValidator, total: Int?) {
-        self.url = url
-        self.count = count
-        self.validator = validator
-        self.total = total
-    }
-}
-
-/// The failure that an earlier run recorded for a key.
-package struct FormerFailure: Hashable, Sendable {
-    package let url: String
-    package let reason: FailureReason
-    package let httpStatus: Int?
-    package let hostWasDown: Bool
-
-    package init(url: String, reason: FailureReason, httpStatus: Int?, hostWasDown: Bool = false) {
-        self.url = url
-        self.reason = reason
-        self.httpStatus = httpStatus
-        self.hostWasDown = hostWasDown
-    }
-}

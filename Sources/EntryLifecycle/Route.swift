@@ -90,9 +90,7 @@ extension Route {
         isForeign(to: listed) ? target : target.withCredentials(of: listed)
     }
 
-    /// Takes the cookies of a redirect, and returns its target.
-    ///
-    /// - Throws: the reason not to follow it.
+    /// Takes the cookies of a redirect, and returns its target; throws the reason not to follow it.
     package mutating func target(
         of response: Response, _ rules: RedirectRules
     ) throws(Failure) -> RequestURL {

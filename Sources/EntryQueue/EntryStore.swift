@@ -95,8 +95,6 @@ package final class EntryStore: QueueSpilling {
 
     /// Removes the later lines of an ended entry: the ones in memory in their order, then the
     /// others from the last one on.
-    ///
-    /// - Throws: when they cannot be read back.
     package func takeDuplicates(of identifier: Int, _ body: (Entry.Duplicate) -> Void) throws {
         for line in laterLines.takeLinesInMemory(of: identifier) { body(line) }
         while let line = try laterLines.takeSpilledLine(
@@ -122,9 +120,7 @@ package final class EntryStore: QueueSpilling {
     /// Whether an entry has a place that is not to be used.
     package func isRaised(_ identifier: Int) -> Bool { raised.contains(identifier) }
 
-    /// Removes that place, when its turn arrives.
-    ///
-    /// - Returns: whether there was one.
+    /// Removes that place, when its turn arrives; returns whether there was one.
     package func dropPlace(of identifier: Int) -> Bool { raised.remove(identifier) != nil }
 
     package var raisedCount: Int { raised.count }

@@ -31,9 +31,6 @@ package final class SpillFile {
     private static let tailBlocks = 8
     private static let cachedBlocks = 8
 
-    /// Creates the file in `folder`.
-    ///
-    /// - Throws: when no file can be made there.
     package init(folder: String) throws {
         self.folder = folder
         // Unnamed from the start, where the file system supports it.
@@ -67,9 +64,7 @@ package final class SpillFile {
         }
     }
 
-    /// Appends a record and returns its offset.
-    ///
-    /// - Throws: when the buffered bytes cannot be written; the record is then not added.
+    /// Appends a record and returns its offset. After an error it is not added.
     package func append(_ record: [UInt8]) throws -> Int {
         if tail.count >= SpillFile.tailBlocks * SpillFile.blockBytes { try flush() }
         let offset = end
@@ -95,9 +90,8 @@ package final class SpillFile {
         }
     }
 
-    /// Reads `count` bytes of a record.
-    ///
-    /// - Throws: also when the range exceeds the file, as damaged numbers may demand.
+    /// Reads bytes of a record. Throws also for a range beyond the file, as damaged numbers may
+    /// demand.
     package func read(_ count: Int, at offset: Int) throws -> [UInt8] {
         guard offset >= 0, count >= 0, offset <= end, count <= end - offset else { throw damage() }
         var bytes: [UInt8] = []

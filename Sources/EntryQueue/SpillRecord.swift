@@ -86,10 +86,8 @@ extension SpillFile {
     /// The size of a payload's head: its length and its checksum.
     static let payloadHeadBytes = 2 * 8
 
-    /// Reads a payload written by ``SpillWriter/put(payload:)``, its head at `offset`.
-    ///
-    /// - Throws: also when the checksum differs: a disk that returns other bytes must not create an
-    ///   entry.
+    /// Reads a payload written by ``SpillWriter/put(payload:)``, its head at `offset`. A disk that
+    /// returns other bytes must not create an entry.
     func payload(at offset: Int) throws -> [UInt8] {
         var head = SpillReader(try read(SpillFile.payloadHeadBytes, at: offset))
         let (count, checksum): (Int, Int) = head.value()

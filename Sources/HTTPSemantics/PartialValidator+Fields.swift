@@ -37,8 +37,6 @@ extension PartialValidator {
     }
 
     /// The fields of a request for all bytes from `offset` on (RFC 9110 §14.2, §13.1.5).
-    ///
-    /// - Precondition: `offset` is not negative.
     package func rangeFields(from offset: Int) -> [HeaderField] {
         precondition(offset >= 0, "a negative offset")
         let text =

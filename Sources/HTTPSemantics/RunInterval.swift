@@ -5,14 +5,12 @@ package enum RunInterval {
     package static let consideredStarts = 9
     private static let fewestIntervals = 2
 
-    /// Returns the time until the next run of a regularly read list.
+    /// Returns the time until the next run of a regularly read list; nil if its runs are irregular,
+    /// or fewer than three. `starts` has the current one first.
     ///
     /// A run is regular if at least three quarters of the intervals before it differ from their
     /// median by at most a fifth. The longest of these is returned, so that images also outlast a
     /// late run.
-    ///
-    /// - Parameter starts: The starts of the list's runs, the current one first.
-    /// - Returns: Nil if the runs are irregular, or fewer than three.
     package static func expected(from starts: [Timestamp]) -> Duration? {
         let intervals = zip(starts, starts.dropFirst()).map { $0.timeSince($1) }
             .filter { $0 > .zero }.sorted()

@@ -45,9 +45,8 @@ package struct ChildProcess: Sendable {
         self.process = process
     }
 
-    /// Starts a command by the shell with pipes, which do not block this process.
-    ///
-    /// - Returns: the process, the end of its standard input, and that of its standard output.
+    /// Starts a command by the shell with pipes, which do not block this process. Returns the ends
+    /// of its standard input and output, too.
     package static func piped(
         shell command: String
     ) throws(UserError) -> (child: ChildProcess, input: Int32, output: Int32) {
@@ -105,9 +104,7 @@ package struct ChildProcess: Sendable {
         }
     }
 
-    /// Waits for the command's end. Call once.
-    ///
-    /// - Returns: the failure, nil after an exit with 0.
+    /// Waits for the command's end, once. Returns the failure, nil after an exit with 0.
     package func wait() -> String? {
         var status: Int32 = 0
         while waitpid(process, &status, 0) < 0 {

@@ -1,8 +1,6 @@
 extension Array where Element: Sendable {
-    /// Transforms the elements on several threads, the calling one among them; fewer if the system
-    /// has no room for them. `name` has at most 11 bytes.
-    ///
-    /// - Returns: the results in the elements' order.
+    /// Transforms the elements, in order, on several threads, the calling one among them; fewer if
+    /// the system has no room for them. `name` has at most 11 bytes.
     package func parallelMap<Result: Sendable>(
         workers: Int, name: String, _ transform: @escaping @Sendable (Element) -> Result
     ) -> [Result] {

@@ -139,9 +139,9 @@ extension ImageChange {
 
 extension PartialStore {
     /// The part that ``take(key:url:into:)`` would return; nil without a body of that key and URL.
-    func part(key: String, url: String) throws -> Part? {
+    func part(key: String, url: String) throws -> PartialBody? {
         guard let found = try part(key: key), found.url == url else { return nil }
-        return found.part
+        return found
     }
 }
 

@@ -77,8 +77,9 @@ enum Sample {
         Response(status: status, fields: fields, redirect: redirect, receivedAt: time)
     }
 
-    static let interrupted = InterruptedResponse(
-        head: response(200), body: BodyExtent(count: 2 << 20, gap: 0))
+    static let interrupted: InterruptedResponse = (
+        head: response(200), body: BodyExtent(count: 2 << 20, gap: 0)
+    )
 
     static func transferFailure(_ reason: FailureReason = .interrupted) -> TransferFailure {
         TransferFailure(Failure(reason, "broke"), httpStatus: nil, curlCode: 56)

@@ -229,28 +229,28 @@ final class FakeRun: EventSource, StageProviding, RunRecording, RunObserving {
         switch request.subject {
         case .stored:
             found = .stored(chance(50) ? (FakeRun.image, wallTime) : nil)
-        case .entry(let entry):
-            let stored = entry.isFoundByKey && chance(70) ? 1 : entry.resource
+        case .entry(let entry, let variants, let isAhead):
+            let stored = entry.state.isFoundByKey && chance(70) ? 1 : entry.resource
             let copy = stored.map { resource in
                 StoredCopy(
                     resource: resource, url: request.key, responseURL: request.key,
                     permanentTarget: nil, response: StoredResponse(entityTag: "\"e\""),
                     fetchedAt: wallTime, validatedAt: wallTime, expiresAt: wallTime,
                     sourceDigest: FakeRun.image.digest,
-                    kept: entry.variants.map { _ in
+                    kept: variants.map { _ in
                         chance(60) ? .init(image: FakeRun.image, isNamed: true) : nil
                     },
                     original: chance(50) ? .init(FakeRun.image, isWhole: chance(80)) : nil)
             }
             var findings = Findings(copy: copy)
-            if entry.isSeeded, chance(80) {
+            if entry.state.isSeeded, chance(80) {
                 findings.seeded = SeededCopy(
                     validation: ResourceValidation(
                         location: ResourceLocation(url: request.key, finalURL: nil, host: "h"),
                         response: StoredResponse(), validatedAt: wallTime, expiresAt: wallTime),
-                    source: FakeRun.source, images: entry.variants.map { _ in FakeRun.image })
+                    source: FakeRun.source, images: variants.map { _ in FakeRun.image })
             }
-            found = .entry(findings, isAhead: entry.isAhead)
+            found = .entry(findings, isAhead: isAhead)
         }
         return CopyFindings(token: request.token, found: found)
     }
@@ -409,7 +409,7 @@ final class FakeRun: EventSource, StageProviding, RunRecording, RunObserving {
     func end(
         at time: Timestamp, exitStatus: Int32, _ counters: RunCounters, mayRemove: Bool,
         outages: OngoingOutages, listed: RunListing, isStopped: () -> Bool
-    ) throws -> PrunedCounts? {
+    ) throws -> RemovalTotals? {
         nil
     }
     func takeSnapshot(

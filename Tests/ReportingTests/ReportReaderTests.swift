@@ -123,7 +123,9 @@ struct ReportReaderTests {
         summary.endedBy = .deadline
         summary.stoppedBySignal = 15
         summary.fatalMessage = "no space"
-        summary.pruned = PrunedCounts(images: 1, variants: 2, bytes: 3)
+        var pruned = RemovalTotals()
+        (pruned.images, pruned.variants, pruned.bytes) = (1, 2, 3)
+        summary.pruned = pruned
         summary.outage = Outage(
             reason: .dns, failures: 9, heldBack: 8, asked: 10, hostCount: 2, hosts: [])
         summary.seedCache = "/seed"

@@ -44,9 +44,12 @@ package struct FailureRecord: Sendable {
     package private(set) var isSettled = true
 
     /// The last failure that a run has reported; nil without one.
-    package var reported: (reason: FailureReason, httpStatus: Int?)? {
-        guard !isSettled else { return (reason, httpStatus) }
-        return former.flatMap { former in former.reason.map { ($0, former.httpStatus) } }
+    package var reported: FormerFailure? {
+        (isSettled ? reason : former?.reason).map {
+            FormerFailure(
+                url: url, reason: $0, httpStatus: isSettled ? httpStatus : former?.httpStatus,
+                hostWasDown: hostWasDown)
+        }
     }
 
     package init(

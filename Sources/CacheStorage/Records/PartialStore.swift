@@ -9,14 +9,6 @@ import Threading
 /// `tmp/<SHA-256 of the key>.partial`. There are few, so all rows are held in memory, for look-ups
 /// without a query. Any thread of the lock's holder may use it; changes run one after another.
 package final class PartialStore: Sendable {
-    package struct Part: Hashable, Sendable {
-        package let size: ByteCount
-        /// The validator for `If-Range`.
-        package let validator: PartialValidator
-        /// The size of the whole body; nil if the response did not say.
-        package let total: Int?
-    }
-
     /// Smaller bodies are not worth a file: their download takes about a round trip.
     package static let smallestBody = ByteCount.mebibytes(1)
     /// After this time the body has probably changed.
@@ -43,24 +35,20 @@ package final class PartialStore: Sendable {
     }
 
     /// Stores a partial download in place of any earlier one of its key. Removes downloads older
-    /// than ``longestAge``, and then the oldest ones until there is space. `url` is the URL after
-    /// all redirects, without user information, `total` the size of the whole body, if known.
+    /// than ``longestAge``, and then the oldest ones until there is space.
     /// Returns false if the download is not worth storing: not larger than ``smallestBody``, larger
     /// than the capacity, or complete.
     ///
     /// - Throws: when it cannot be written; nothing of it remains then.
     @discardableResult
     package func store(
-        key: String, url: String, validator: PartialValidator, total: Int?,
-        bytes: UnsafeRawBufferPointer, at now: Timestamp
+        _ part: PartialBody, key: String, bytes: UnsafeRawBufferPointer, at now: Timestamp
     ) throws(StorageError) -> Bool {
         let size = ByteCount(bytes.count)
-        guard size > PartialStore.smallestBody, size <= capacity, bytes.count < total ?? .max else {
-            return false
-        }
+        guard size > PartialStore.smallestBody, size <= capacity, bytes.count < part.total ?? .max
+        else { return false }
         let entry = StoredPart(
-            url: url, validator: validator, size: size,
-            digest: SHA256Hasher().digest(of: bytes), total: total, createdAt: now)
+            part: part, digest: SHA256Hasher().digest(of: bytes), createdAt: now)
         try change { (known) throws(StorageError) in
             if known[key] != nil { try remove([key], from: &known) }
             let obsolete = PartialStore.obsolete(
@@ -88,7 +76,7 @@ package final class PartialStore: Sendable {
         key: String, url: String, into buffer: UnsafeMutableRawBufferPointer
     ) throws(StorageError) -> Bool {
         try change { (known) throws(StorageError) in
-            guard let entry = known[key], entry.url == url else { return false }
+            guard let entry = known[key], entry.part.url == url else { return false }
             let name = PartialStore.fileName(of: key)
             let reading = FileDescriptor.fill(buffer, from: name, in: temporary)
             try remove([key], from: &known)
@@ -98,14 +86,11 @@ package final class PartialStore: Sendable {
         }
     }
 
-    /// The partial download of a key, and its URL; nil without one.
-    package func part(key: String) throws(StorageError) -> (url: String, part: Part)? {
+    package func part(key: String) throws(StorageError) -> PartialBody? {
         let known = try current()
         // Usually the table is empty, and even a look-up in an empty dictionary hashes the key.
         guard !known.isEmpty else { return nil }
-        return known[key].map {
-            ($0.url, Part(size: $0.size, validator: $0.validator, total: $0.total))
-        }
+        return known[key]?.part
     }
 
     /// Removes the partial download of a key, after its whole body has arrived.
@@ -246,12 +231,11 @@ package final class PartialStore: Sendable {
 
 /// A row of the table `partial`, without its key.
 private struct StoredPart: Sendable {
-    let url: String
-    let validator: PartialValidator
-    let size: ByteCount
+    let part: PartialBody
     let digest: ContentDigest
-    let total: Int?
     let createdAt: Timestamp
+
+    var size: ByteCount { ByteCount(part.count) }
 
     func isOlder(than age: Duration, at now: Timestamp) -> Bool {
         createdAt <= now.advanced(by: .zero - age)
@@ -273,14 +257,14 @@ private struct StoredPart: Sendable {
     func insert(key: String, in database: Connection) throws {
         var tag: String?
         var date: String?
-        switch validator {
+        switch part.validator {
         case .entityTag(let text): tag = text
         case .lastModified(let text): date = text
         }
         try database.run(
             "INSERT OR REPLACE INTO partial (\(StoredPart.columns)) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-            .text(key), .text(url), .init(tag), .init(date), .init(size.bytes), .digest(digest),
-            .init(total.map(Int64.init)), .init(createdAt))
+            .text(key), .text(part.url), .init(tag), .init(date), .init(part.count),
+            .digest(digest), .init(part.total.map(Int64.init)), .init(createdAt))
     }
 }
 
@@ -297,7 +281,8 @@ extension StoredPart {
         let total = try row.isNull(6) ? nil : row.count(6)
         guard size < total ?? .max else { return nil }
         self.init(
-            url: try row.text(1), validator: validator, size: ByteCount(size),
-            digest: try row.digest(5), total: total, createdAt: try row.time(7))
+            part: PartialBody(
+                url: try row.text(1), count: size, validator: validator, total: total),
+            digest: try row.digest(5), createdAt: try row.time(7))
     }
 }

@@ -49,9 +49,7 @@ package struct DescriptorBudget: Equatable {
     }
 
     /// Fits the budget to the available descriptors: a quarter for threads, and half of the rest
-    /// each for folders and transfers.
-    ///
-    /// - Returns: nil when `available` is too little for any run.
+    /// each for folders and transfers. Nil when `available` is too little for any run.
     package func fitted(to available: Int) -> DescriptorBudget? {
         guard total > available else { return self }
         var fitted = DescriptorBudget.minimum

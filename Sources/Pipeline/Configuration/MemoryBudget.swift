@@ -17,9 +17,8 @@ package final class MemoryBudget: Sendable {
         state = Monitor(Tickets(free: total.bytes))
     }
 
-    /// Runs `work` while it holds `need` bytes of the budget, after waiting for them.
-    ///
-    /// - Returns: nil at once when `need` exceeds the whole budget.
+    /// Runs `work` while it holds `need` bytes of the budget, after waiting for them. Returns nil
+    /// at once when `need` exceeds the whole budget.
     package func withReservation<Result, Failure: Error>(
         of need: Int, _ work: () throws(Failure) -> Result
     ) throws(Failure) -> Result? {

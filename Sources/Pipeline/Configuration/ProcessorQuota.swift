@@ -4,10 +4,8 @@
 /// does not show it. A group's quota applies to all groups below it. See cgroups(7), and `cpu.max`
 /// and `cpu.cfs_quota_us` in the kernel's documentation of control groups.
 package enum ProcessorQuota {
-    /// Returns the smallest quota of the process's groups and their ancestors.
-    ///
-    /// - Parameter contents: returns the text of a file, nil when it cannot be read.
-    /// - Returns: nil without any quota.
+    /// Returns the smallest quota of the process's groups and their ancestors, nil without any.
+    /// `contents` returns the text of a file, nil when it cannot be read.
     package static func smallest(reading contents: (String) -> String?) -> Double? {
         guard let groups = contents("/proc/self/cgroup"),
             let mounts = contents("/proc/self/mountinfo")

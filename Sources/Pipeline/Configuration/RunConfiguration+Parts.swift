@@ -22,9 +22,8 @@ package struct EntryChoiceRules: Sendable {
 
     package init() {}
 
-    /// Excludes images with one of these directives in their responses, names separated by commas.
-    ///
-    /// - Returns: false for a text that is not a list of names.
+    /// Excludes images with one of these directives in their responses, names separated by commas;
+    /// false for other text.
     package mutating func follow(robotsDirectives text: String) -> Bool {
         guard let parsed = RobotsDirectives(text) else { return false }
         robots = parsed
@@ -93,7 +92,13 @@ package struct HostRules: Sendable {
             .reduce(sureConcurrency, min)
     }
 
-    var backoff: Backoff { Backoff(base: retryDelay) }
+    private var backoff: Backoff { Backoff(base: retryDelay) }
+
+    var retryPolicy: RetryPolicy {
+        RetryPolicy(
+            maximumRetries: maximumRetries, byHost: configurations.map(\.hosts.maximumRetries),
+            backoff: backoff)
+    }
 
     /// Returns the largest number of transfers that the run may use. `bodyBudget` is the memory for
     /// bodies, which limits what it finds by itself.

@@ -68,10 +68,8 @@ package struct RunConfiguration: Sendable {
     /// The minimum that ``fit(toDescriptors:)`` needs.
     package static let minimumDescriptors = DescriptorBudget.minimum.total
 
-    /// Reduces threads, transfers and open folders to the available files and sockets.
-    ///
-    /// - Parameter available: the number that the process may still open.
-    /// - Returns: false when that is too little for any run.
+    /// Reduces threads, transfers and open folders to the files and sockets that the process may
+    /// still open; false when these are too few for any run.
     package mutating func fit(toDescriptors available: Int) -> Bool {
         guard let fitted = descriptors.fitted(to: available) else { return false }
         processors = .fitted(fitted)

@@ -20,24 +20,10 @@ final class RunRules: Sendable {
         self.configuration = configuration
         let transfers = configuration.transfers
         entries = EntryRules(configuration, transfers)
-        requests = RequestBuilder(
-            configuration, transfers, BodyJudges(configuration.images.headerRules))
+        requests = RequestBuilder(configuration, transfers)
         failureSettings = FailureSettings(configuration)
         self.temporaryFolder = temporaryFolder
         self.cacheDirectory = cacheDirectory
-    }
-
-    var limits: Dispatch.StartLimits {
-        Dispatch.StartLimits(
-            order: configuration.queue.order, jobs: configuration.jobLimit,
-            queueCapacity: configuration.queue.capacity,
-            retries: RetryPolicy(
-                maximumRetries: configuration.hosts.maximumRetries,
-                byHost: configuration.hosts.configurations.map(\.hosts.maximumRetries),
-                backoff: configuration.hosts.backoff),
-            hosts: configuration.hosts.hostRules,
-            rulesByHost: configuration.hosts.configurations.map(\.hosts.hostRules),
-            parts: configuration.hosts.parts)
     }
 
     /// The variants of an entry without fields of its own.

@@ -9,16 +9,6 @@ import Scheduling
 struct Dispatch {
     typealias Instant = ContinuousClock.Instant
 
-    struct StartLimits {
-        let order: StartOrder
-        let jobs: JobLimit
-        let queueCapacity: Int
-        let retries: RetryPolicy
-        let hosts: HostPacing.PaceRules
-        let rulesByHost: HostTable<HostPacing.PaceRules>
-        let parts: HostTable<Int>
-    }
-
     private var jobs: JobLimit
     private let sleepingCapacity: Int
     private let store: EntryStore
@@ -47,16 +37,20 @@ struct Dispatch {
         let job: HostPacing.NumberedStart
     }
 
-    init(_ limits: StartLimits, store: EntryStore, random: some RandomNumberGenerator) {
-        jobs = limits.jobs
-        sleepingCapacity = max(limits.queueCapacity, Dispatch.minimumSleeping)
+    init(
+        _ configuration: RunConfiguration, store: EntryStore, random: some RandomNumberGenerator
+    ) {
+        let (order, hosts) = (configuration.queue.order, configuration.hosts)
+        jobs = configuration.jobLimit
+        sleepingCapacity = max(configuration.queue.capacity, Dispatch.minimumSleeping)
         self.store = store
         scheduler = Scheduler(
-            order: limits.order, rules: limits.hosts, rulesByHost: limits.rulesByHost,
-            parts: limits.parts, storage: store)
+            order: order, rules: hosts.hostRules,
+            rulesByHost: hosts.configurations.map(\.hosts.hostRules), parts: hosts.parts,
+            storage: store)
         derivations = Scheduler(
-            order: limits.order, rules: HostPacing.PaceRules(concurrency: .max), storage: store)
-        retries = limits.retries
+            order: order, rules: HostPacing.PaceRules(concurrency: .max), storage: store)
+        retries = hosts.retryPolicy
         self.random = random
     }
 
@@ -141,9 +135,7 @@ struct Dispatch {
         return nil
     }
 
-    /// Counts the first request of an entry.
-    ///
-    /// - Returns: its position among the run's starts.
+    /// Counts the first request of an entry, and returns its position among the run's starts.
     mutating func countStart(of machine: EntryMachine?) -> Int {
         if machine?.hadTurn != true { starts += 1 }
         return starts
@@ -184,10 +176,8 @@ struct Dispatch {
         return store.dropPlace(of: identifier)
     }
 
-    /// Ends an entry's use of its host, with the transfer's result.
-    ///
-    /// - Returns: the start and the cause of a refusal that may be due to the pace, see
-    ///   ``putBack(_:at:)``.
+    /// Ends an entry's use of its host, with the transfer's result. Returns the start and the cause
+    /// of a refusal that may be due to the pace, see ``putBack(_:at:)``.
     mutating func finished(
         _ identifier: Int, at origin: String, _ signal: HostPacing.Signal,
         _ observation: HostPacing.Observation, at now: Instant

@@ -1,6 +1,6 @@
-import CacheStorage
+package import CacheStorage
 import EntryLifecycle
-import PrefetchModel
+package import PrefetchModel
 import Scheduling
 
 extension FailureLog.Settlement {
@@ -77,5 +77,30 @@ extension FailureRecord {
                         of: setting, url: entry.listedURL, extras: entry.extras,
                         variants: variants.line)
             }.text)
+    }
+}
+
+extension FailureRecord {
+    package func isBlacklisted(at now: Timestamp) -> Bool {
+        FailurePolicy.isBlacklisted(
+            blacklistedUntil: blacklistedUntil, lastFailedAt: streak.lastFailedAt, at: now)
+    }
+
+    /// Whether the failure may have been the host's, so that it ends with the host's next success.
+    var isOfHost: Bool {
+        hostWasDown && RetryPolicy.isRetried(reason, httpStatus: httpStatus)
+    }
+
+    var unrequestedEnd: (outcome: Outcome, reason: FailureReason?) {
+        reason.isExclusion ? (.excluded, reason) : (.blacklisted, nil)
+    }
+
+    var blacklistMessage: String {
+        if reason.isExclusion {
+            return message + (blacklistedUntil.map { "; next look after \($0)" } ?? "")
+        }
+        let runs = streak.runsInARow > 1 ? " in \(streak.runsInARow) runs in a row" : ""
+        let until = blacklistedUntil.map { "; next try after \($0)" } ?? ""
+        return "failed with \(cause)\(runs)\(until)"
     }
 }

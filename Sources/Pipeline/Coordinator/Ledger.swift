@@ -60,9 +60,7 @@ struct Ledger {
     // MARK: Outcomes
 
     /// Ends an entry without further work; `isKnown` if it failed in an earlier run for the same
-    /// reason.
-    ///
-    /// - Throws: when the report cannot be written.
+    /// reason. All ends throw when the report cannot be written.
     mutating func finish(
         _ outcome: Outcome, reason: FailureReason? = nil, isKnown: Bool = false,
         result: () -> EntryResult
@@ -78,8 +76,6 @@ struct Ledger {
 
     /// Ends an entry; `isKnown` if it failed in an earlier run for the same reason. `end` is that
     /// of all lines of its key, `result` that of its own.
-    ///
-    /// - Throws: when the report cannot be written.
     mutating func finish(
         _ machine: EntryMachine, _ end: EntryEnd, _ result: EntryResult, isKnown: Bool
     ) throws {
@@ -100,8 +96,6 @@ struct Ledger {
     }
 
     /// Ends another line of an entry's key, with variants of its own.
-    ///
-    /// - Throws: when the report cannot be written.
     mutating func finishAddition(_ result: EntryResult, isKnown: Bool) throws {
         sharesDownloads = true
         try finish(result, isKnown: isKnown)

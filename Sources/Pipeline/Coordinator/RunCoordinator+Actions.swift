@@ -140,12 +140,8 @@ extension RunCoordinator {
     ) -> CopyRequest {
         CopyRequest(
             token: identifier, key: entry.key,
-            subject: .entry(
-                CopyRequest.EntryLookUp(
-                    resource: entry.resource, isFoundByKey: entry.state.isFoundByKey,
-                    isSeeded: entry.state.isSeeded, failedBefore: entry.failedBefore,
-                    // The run ends where they cannot be read, and the findings are not used.
-                    variants: variants(of: identifier) ?? rules.variants, isAhead: isAhead)),
+            // The run ends where the variants cannot be read, and the findings are not used.
+            subject: .entry(entry, variants(of: identifier) ?? rules.variants, isAhead: isAhead),
             trouble: trouble)
     }
 
@@ -313,7 +309,8 @@ extension RunCoordinator {
                     host: machine.entry.url.origin,
                     failedBefore: machine.findings.formerFailure != nil)
         case .excluded(let message, let reason?) where machine.hadTurn:
-            remember(machine, reason, message: message, variants)
+            // So that the next runs need no request.
+            _ = remember(machine, reason, message: message, variants)
         case .stored, .excluded, .requested, .cancelled: break
         }
         if isKnown { intake.noteKnown(identifier) }
@@ -356,22 +353,23 @@ extension RunCoordinator {
         }
     }
 
-    /// Stores the result of a filter, so that the next runs need no request.
+    /// Stores a failure, or the result of a filter; returns nil if it is not to be stored.
     private func remember(
         _ machine: EntryMachine, _ reason: FailureReason, message: String,
-        _ variants: VariantsOfFailure
-    ) {
+        _ variants: VariantsOfFailure, isHarmless: Bool = false
+    ) -> FailureRecord? {
         guard ending.fatal == nil, rules.entries.storesImages,
             let record = FailureRecord(
                 machine, reason, message: message, rules.failureSettings, variants,
                 at: clock.wall())
-        else { return }
-        endingRunOnError { try stages.write(.failure(record), token: nil) }
+        else { return nil }
+        endingRunOnError {
+            try stages.write(isHarmless ? .harmlessFailure(record) : .failure(record), token: nil)
+        }
+        return record
     }
 
-    /// Stores a failure for the next runs.
-    ///
-    /// - Returns: whether an earlier run left the same one.
+    /// Stores a failure for the next runs, and returns whether an earlier run left the same one.
     private func remember(
         _ machine: EntryMachine, _ failed: EntryEnd.Failed, message: String,
         _ variants: VariantsOfFailure
@@ -381,17 +379,12 @@ extension RunCoordinator {
             httpStatus: machine.httpStatus,
             blacklisting: rules.failureSettings.blacklistedStatuses(
                 atHostIn: machine.entry.url.text))
-        guard memory == .known || memory == .counted && machine.hadTurn, ending.fatal == nil,
-            rules.entries.storesImages,
-            let record = FailureRecord(
-                machine, failed.failure.reason, message: message, rules.failureSettings, variants,
-                at: clock.wall())
+        guard memory == .known || memory == .counted && machine.hadTurn,
+            let record = remember(
+                machine, failed.failure.reason, message: message, variants,
+                isHarmless: memory == .known),
+            let former = machine.findings.formerFailure
         else { return false }
-        endingRunOnError {
-            try stages.write(
-                memory == .counted ? .failure(record) : .harmlessFailure(record), token: nil)
-        }
-        guard let former = machine.findings.formerFailure else { return false }
         // An outage of a host is one fact, with any status.
         let isOfSameOutage =
             former.hostWasDown && !ledger.hasSuccess(at: record.host)

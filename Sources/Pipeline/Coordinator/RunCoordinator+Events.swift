@@ -34,9 +34,7 @@ extension RunCoordinator {
             }
             return perform(action, for: identifier)
         }
-        let interrupted = completion.interruptedBody.map {
-            InterruptedResponse(head: $0.head, body: $0.body.extent)
-        }
+        let interrupted = completion.interruptedBody.map { (head: $0.head, body: $0.body.extent) }
         switch completion.result {
         case .cancelled:
             let action = store.update(identifier) {

@@ -54,7 +54,7 @@ package final class RunCoordinator {
             capacity: rules.configuration.queue.capacity, folder: rules.temporaryFolder,
             variants: rules.variants)
         intake = Intake(store: store, variants: rules.variants, random: random)
-        dispatch = Dispatch(rules.limits, store: store, random: random)
+        dispatch = Dispatch(rules.configuration, store: store, random: random)
         ledger = Ledger(observer: observer, leavesShard: rules.configuration.entries.leavesShard)
         self.stages = RunStages(stages)
     }
@@ -311,10 +311,9 @@ package final class RunCoordinator {
         return ending.isInterrupted
     }
 
-    /// Writes the end of the run.
-    ///
-    /// - Returns: the pruned images, and the reason that no snapshot could be taken.
-    private func record(_ summary: RunSummary) throws -> (PrunedCounts?, snapshotFailure: String?) {
+    /// Writes the end of the run. Returns the pruned images, and why no snapshot could be taken.
+    private func record(_ summary: RunSummary) throws -> (RemovalTotals?, snapshotFailure: String?)
+    {
         try recorder.checkHold()
         if stages.hasStored {
             let ledger = ledger

@@ -10,14 +10,14 @@ extension ListFetcher {
     /// Requests a list, without conditions if `copy` is nil.
     func request(
         _ listed: ListRequest, _ copy: ListFile?, _ check: (ListFile) -> Failure?
-    ) throws(MissingList) -> OpenedList {
+    ) throws -> OpenedList {
         try request(listed, Route(from: listed.url, addressRule: listed.rule), copy, check)
     }
 
     /// Requests a list at the target of a route, and at that of each further redirect.
     private func request(
         _ listed: ListRequest, _ route: Route, _ copy: ListFile?, _ check: (ListFile) -> Failure?
-    ) throws(MissingList) -> OpenedList {
+    ) throws -> OpenedList {
         var route = route
         route.visit(route.target)
         let step = step(of: listed, route, copy)
@@ -38,18 +38,13 @@ extension ListFetcher {
             return try request(listed, nil, check)
         case .response(let response, nil):
             guard response.isRedirect else { throw MissingList(response) }
-            do {
-                let target = try route.target(of: response, rules.redirects)
-                route.follow(
-                    to: target, isPermanent: false, listed: listed.url,
-                    rule: arrival.redirectRule)
-            } catch {
-                throw MissingList(error)
-            }
+            let target = try route.target(of: response, rules.redirects)
+            route.follow(
+                to: target, isPermanent: false, listed: listed.url, rule: arrival.redirectRule)
             return try request(listed, route, copy, check)
-        case .refused(_, let failure): throw MissingList(failure)
-        case .failure(let failure): throw MissingList(failure)
-        case .cancelled: throw MissingList(MissingList.late)
+        case .refused(_, let failure): throw failure
+        case .failure(let failure): throw failure
+        case .cancelled: throw MissingList.late
         }
     }
 
@@ -103,7 +98,7 @@ extension ListFetcher {
     /// Writes a new list, which replaces the copy unless the origin forbids storing it.
     private func store(
         _ body: Body, of response: Response, _ arrival: ListArrival, _ check: (ListFile) -> Failure?
-    ) throws(MissingList) -> OpenedList {
+    ) throws -> OpenedList {
         let expiresAt = expiry(response.fields, response, arrival)
         let list = StoredList(
             url: arrival.name,
@@ -113,22 +108,20 @@ extension ListFetcher {
                 receivedAt: response.receivedAt),
             validatedAt: response.receivedAt, expiresAt: expiresAt ?? Freshness.alwaysStale,
             isPublic: arrival.isPublic)
-        let file = try storing { try body.withUnsafeBytes { try store.write(list, $0) } }
+        let file = try body.withUnsafeBytes { try store.write(list, $0) }
         let objection = check(file)
         let isKept = objection == nil && expiresAt != nil
-        try storing { try isKept ? store.keep(file) : store.discard(file) }
+        try isKept ? store.keep(file) : store.discard(file)
         if isKept { wrote(file) }
-        if let objection { throw MissingList(objection) }
-        guard file.rewind() else {
-            throw MissingList(Failure(.disk, "its file cannot be read"))
-        }
+        if let objection { throw objection }
+        guard file.rewind() else { throw Failure(.disk, "its file cannot be read") }
         return opened(file, .fetched(arrival.elapsed))
     }
 
     /// Takes a 304. Returns nil if it is about another response.
     private func confirm(
         _ copy: ListFile, by response: Response, _ arrival: ListArrival
-    ) throws(MissingList) -> OpenedList? {
+    ) throws -> OpenedList? {
         guard copy.list.response.isConfirmed(by: response.fields) else { return nil }
         let (updated, fields) = copy.list.response.updated(
             by: response.fields, varyingOn: arrival.fields, receivedAt: response.receivedAt)
@@ -138,7 +131,7 @@ extension ListFetcher {
         list.expiresAt = expiry(fields, response, arrival) ?? Freshness.alwaysStale
         list.isPublic = arrival.isPublic
         list.shrunkSince = nil
-        let file = try storing { try store.replace(copy, by: list) }
+        let file = try store.replace(copy, by: list)
         return file.map { opened($0, .notModified(arrival.elapsed)) }
     }
 
@@ -151,14 +144,6 @@ extension ListFetcher {
             rules: freshness
         ).expiry
     }
-
-    private func storing<Value>(_ work: () throws -> Value) throws(MissingList) -> Value {
-        do {
-            return try work()
-        } catch {
-            throw MissingList(Failure(.disk, "\(error)"))
-        }
-    }
 }
 
 extension MissingList {
@@ -170,10 +155,17 @@ extension MissingList {
                 ? RetryAfter.delay(of: response.fields, receivedAt: response.receivedAt) : nil)
     }
 
-    fileprivate init(_ failure: TransferFailure) {
-        self.init(
-            failure.reason == .tooLarge
-                ? Failure(.tooLarge, "larger than \(ListFetcher.maximumSize)") : failure.failure,
-            httpStatus: failure.httpStatus)
+    /// A list that is missing for an error of its attempt.
+    init(reporting error: any Error) {
+        switch error {
+        case let missing as MissingList: self = missing
+        case let failure as Failure: self.init(failure)
+        case let transfer as TransferFailure:
+            self.init(
+                transfer.reason == .tooLarge
+                    ? Failure(.tooLarge, "larger than \(ListFetcher.maximumSize)")
+                    : transfer.failure, httpStatus: transfer.httpStatus)
+        default: self.init(Failure(error is StorageError ? .disk : .internal, "\(error)"))
+        }
     }
 }

@@ -67,12 +67,7 @@ package final class ListFetcher: ListOpening {
         refresh = configuration.lifetimes.refresh
         deadline = configuration.runLimits.deadline
         self.wallClock = wallClock
-        state = Monitor(
-            FetchState(
-                retries: RetryPolicy(
-                    maximumRetries: configuration.hosts.maximumRetries,
-                    byHost: configuration.hosts.configurations.map(\.hosts.maximumRetries),
-                    backoff: configuration.hosts.backoff)))
+        state = Monitor(FetchState(retries: configuration.hosts.retryPolicy))
     }
 
     /// The settings of a run, or of a host in it, for lists in place of images.
@@ -194,9 +189,8 @@ package final class ListFetcher: ListOpening {
                 ? .redirectedFromPublic : transfers.listedAddressRule)
     }
 
-    /// Notes that a list could not be fetched. The end of the run says nothing about its origin.
-    ///
-    /// - Returns: whether the last run could.
+    /// Notes that a list could not be fetched; returns whether the last run could. The end of the
+    /// run says nothing about its origin.
     private func isNews(_ failure: Failure, about list: String) -> Bool {
         failure != MissingList.late && store.noteFailure(of: list)
     }
@@ -265,8 +259,9 @@ package final class ListFetcher: ListOpening {
             do {
                 return try request(listed, copy, check)
             } catch {
-                guard let delay = delay(after: error, of: listed.url, attempts: attempts) else {
-                    throw error.failure
+                let missing = MissingList(reporting: error)
+                guard let delay = delay(after: missing, of: listed.url, attempts: attempts) else {
+                    throw missing.failure
                 }
                 let end = ContinuousClock.now + delay
                 state.wait { state, now in
@@ -319,29 +314,22 @@ package final class ListFetcher: ListOpening {
     /// Sends one request for a list to an origin, unless it was sent ahead, and waits for its end.
     func perform(
         for list: String, at origin: String, _ request: TransferRequest
-    ) throws(MissingList) -> TransferCompletion {
+    ) throws -> TransferCompletion {
         let ahead = state.withLock { $0.ahead.removeValue(forKey: list)?.transfer }
         if ahead == nil { waitForTurn(at: origin) }
-        if let deadline, .now >= deadline { throw MissingList(MissingList.late) }
+        if let deadline, .now >= deadline { throw MissingList.late }
         let (isCancelled, silentSince) = state.withLock { state in
             (state.isCancelled, state.silentSince[origin])
         }
-        guard !isCancelled else { throw MissingList(MissingList.late) }
+        guard !isCancelled else { throw MissingList.late }
         let beginning = ContinuousClock.now
         let patience = rules(at: origin).timeout
         if let silentSince, beginning - silentSince >= patience {
-            throw MissingList(
-                Failure(
-                    .timeout,
-                    "\(origin) has not responded for \(patience.quantityDescription)"))
+            throw Failure(
+                .timeout, "\(origin) has not responded for \(patience.quantityDescription)")
         }
-        let end: TransferCompletion?
-        do {
-            end = try running.wait(for: ahead ?? start(request), until: deadline)
-        } catch {
-            throw MissingList(Failure(.internal, error.description))
-        }
-        guard let completion = end else { throw MissingList(MissingList.late) }
+        guard let completion = try running.wait(for: ahead ?? start(request), until: deadline)
+        else { throw MissingList.late }
         state.withLock { state in
             state.counts.bytesReceived += completion.bytesReceived
             switch HostPacing.Signal(completion.result) {

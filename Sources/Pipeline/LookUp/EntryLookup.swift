@@ -62,9 +62,7 @@ final class EntryLookup: Sendable {
 
     // MARK: From the coordinator's thread
 
-    /// Starts the threads, or fewer where the system has no room for more.
-    ///
-    /// - Throws: when not even one can be started.
+    /// Starts the threads, or fewer, but one, where the system has no room for more.
     func start() throws {
         for number in 0..<rules.configuration.readers {
             do {

@@ -32,9 +32,7 @@ struct LookAhead {
 
     func knows(_ identifier: Int) -> Bool { states[identifier] != nil }
 
-    /// Notes that an entry is looked up.
-    ///
-    /// - Returns: false if it was before, or if there is no room; it must not be looked up then.
+    /// Notes that an entry is looked up; returns false if it was before, or if there is no room.
     mutating func ask(_ identifier: Int) -> Bool {
         guard hasRoom, states[identifier] == nil else { return false }
         states[identifier] = .asked
@@ -58,9 +56,7 @@ struct LookAhead {
         }
     }
 
-    /// Stores the findings of an entry.
-    ///
-    /// - Returns: whether the entry waits for them.
+    /// Stores the findings of an entry, and returns whether it waits for them.
     mutating func arrived(_ identifier: Int, _ findings: Findings) -> Bool {
         switch states[identifier] {
         case .asked:

@@ -60,9 +60,8 @@ final class Mailbox: EventSource, Sendable {
         state.update(wakes: { $0.events.count == count }) { $0.events += events }
     }
 
-    /// Waits for room and adds an input; numbers begin at 0 and have no gaps.
-    ///
-    /// - Returns: false when no more inputs are wanted.
+    /// Waits for room and adds an input; numbers begin at 0 and have no gaps. Returns false when no
+    /// more inputs are wanted.
     func put(_ input: ListInput, number: Int) -> Bool {
         let isWanted = state.wait { state, _ -> Monitor<Mail>.Decision<Bool> in
             guard state.isReading else { return .ready(false) }

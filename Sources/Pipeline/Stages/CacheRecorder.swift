@@ -54,17 +54,9 @@ final class CacheRecorder: RunRecording {
         try cache.hosts.forEach(at: now, body)
     }
 
-    func part(of key: String) throws -> PartialBody? {
-        let found = try cache.partials.part(key: key)
-        return found.map { url, part in
-            PartialBody(
-                url: url, count: part.size.bytes, validator: part.validator, total: part.total)
-        }
-    }
+    func part(of key: String) throws -> PartialBody? { try cache.partials.part(key: key) }
 
-    func discardPart(of key: String) throws {
-        try cache.partials.discard(key: key)
-    }
+    func discardPart(of key: String) throws { try cache.partials.discard(key: key) }
 
     func hasWholeFile(_ image: StoredImage) -> Bool { cache.directory.hasWholeFile(image) }
 
@@ -90,7 +82,7 @@ final class CacheRecorder: RunRecording {
     func end(
         at time: Timestamp, exitStatus: Int32, _ counters: RunCounters, mayRemove: Bool,
         outages: OngoingOutages, listed: RunListing, isStopped: () -> Bool
-    ) throws -> PrunedCounts? {
+    ) throws -> RemovalTotals? {
         guard case .success(let run)? = noted else { return nil }
         var resources = listed.resources
         if let writer { resources.formUnion(writer.stored) }
@@ -113,8 +105,7 @@ final class CacheRecorder: RunRecording {
         let pruned = mayRemove ? try prune(at: time, until: isStopped) : nil
         guard pruned != nil || evicted != RemovalTotals() else { return nil }
         evicted.add(pruned ?? RemovalTotals())
-        return PrunedCounts(
-            images: evicted.images, variants: evicted.variants, bytes: evicted.bytes)
+        return evicted
     }
 
     private func keep(

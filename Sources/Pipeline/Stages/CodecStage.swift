@@ -211,9 +211,7 @@ final class CodecStage: ImageProcessing, Sendable {
 
     // MARK: Parts
 
-    /// Puts the kept part in front of its rest.
-    ///
-    /// - Returns: false without one.
+    /// Puts the kept part in front of its rest; returns false without one.
     func complete(_ download: CodecJob.Download) throws -> Bool {
         guard download.body.gap > 0 else {
             // A whole body has arrived: a kept part of another one is useless.
@@ -237,9 +235,7 @@ final class CodecStage: ImageProcessing, Sendable {
                 try fillGap(of: broken.body, CodecJob.PartKey(key: broken.key, url: part.url))
             else { return nil }
             let isKept = try broken.body.withUnsafeBytes { bytes throws(StorageError) in
-                try partials.store(
-                    key: broken.key, url: part.url, validator: part.validator,
-                    total: part.total, bytes: bytes, at: broken.receivedAt)
+                try partials.store(part, key: broken.key, bytes: bytes, at: broken.receivedAt)
             }
             return isKept ? part : nil
         } catch {

@@ -74,39 +74,34 @@ private struct CopyLookups: Sendable {
         _ requests: [CopyRequest], with reader: CacheReader, _ seedReader: CacheCatalog?
     ) throws(StorageError) -> [CopyFindings] {
         // All copies by one query, and all failures by another.
-        let entries = requests.indices.compactMap { place in
-            requests[place].asEntry.map { (place: place, entry: $0) }
+        let entries = requests.enumerated().compactMap { place, request in
+            guard case .entry(let entry, let variants, isAhead: _) = request.subject else {
+                return (place: Int, entry: Entry, variants: VariantSet)?.none
+            }
+            return (place, entry, variants)
         }
-        let resources = try entries.map { place, entry throws(StorageError) in
-            entry.isFoundByKey
-                ? try reader.resources(ofKeys: [requests[place].key]).first : entry.resource
+        let resources = try entries.map { _, entry, _ throws(StorageError) in
+            entry.state.isFoundByKey
+                ? try reader.resources(ofKeys: [entry.key]).first : entry.resource
         }
         let stored = zip(entries, resources).filter { $0.1 != nil }.map(\.0)
         let failed = entries.filter(\.entry.failedBefore)
         var found = [Findings](repeating: .nothing, count: requests.count)
         let copies = try reader.copies(of: resources.compactMap(\.self))
-        for ((place, entry), copy) in zip(stored, copies) {
-            found[place].copy = copy.map { StoredCopy($0, entry.variants, in: cache.directory) }
+        for ((place, _, variants), copy) in zip(stored, copies) {
+            found[place].copy = copy.map { StoredCopy($0, variants, in: cache.directory) }
         }
         if let seedReader {
-            let seeded = entries.filter(\.entry.isSeeded)
+            let seeded = entries.filter(\.entry.state.isSeeded)
             let copies = seed?.reading { () throws(StorageError) in
                 try seedReader.copies(
-                    of: seeded.map { place, entry in
-                        (requests[place].key, entry.variants.map(\.recipeText))
-                    })
+                    of: seeded.map { ($0.entry.key, $0.variants.map(\.recipeText)) })
             }
-            for ((place, _), copy) in zip(seeded, copies ?? []) { found[place].seeded = copy }
+            for (entry, copy) in zip(seeded, copies ?? []) { found[entry.place].seeded = copy }
         }
-        let failures = try reader.failures(ofKeys: failed.map { requests[$0.place].key })
-        for ((place, _), failure) in zip(failed, failures) {
-            found[place].formerFailure = failure.flatMap { failure in
-                failure.reported.map {
-                    FormerFailure(
-                        url: failure.url, reason: $0.reason, httpStatus: $0.httpStatus,
-                        hostWasDown: failure.hostWasDown)
-                }
-            }
+        let failures = try reader.failures(ofKeys: failed.map(\.entry.key))
+        for (entry, failure) in zip(failed, failures) {
+            found[entry.place].formerFailure = failure?.reported
         }
         return try requests.indices.map { place throws(StorageError) in
             let request = requests[place]
@@ -114,9 +109,9 @@ private struct CopyLookups: Sendable {
                 found[place].wasGivenUpBefore = try reader.hostState(of: host)?.had(cause) == true
             }
             switch request.subject {
-            case .entry(let entry):
+            case .entry(_, _, let isAhead):
                 return CopyFindings(
-                    token: request.token, found: .entry(found[place], isAhead: entry.isAhead))
+                    token: request.token, found: .entry(found[place], isAhead: isAhead))
             case .stored(let recipe):
                 let stored = try reader.stored(key: request.key, recipe: recipe)
                 return CopyFindings(
@@ -187,4 +182,31 @@ extension RequestURL {
             return nil
         }
     }
+}
+
+struct CopyRequest: Sendable {
+    enum Subject: Sendable {
+        /// A manifest's entry with its variants. `isAhead`: whether its turn comes later.
+        case entry(Entry, VariantSet, isAhead: Bool)
+        /// The stored image of a key after the end of its first entry.
+        case stored(Recipe)
+    }
+
+    /// Returned with the findings.
+    let token: Int
+    let key: String
+    let subject: Subject
+    /// A given-up host and the cause; nil without one.
+    var trouble: (host: String, cause: HostPacing.GiveUpCause)?
+}
+
+struct CopyFindings: Sendable {
+    enum CopyResult: Sendable {
+        /// Without the kept part of a body, which is not looked up.
+        case entry(Findings, isAhead: Bool)
+        case stored((image: StoredImage, expiresAt: Timestamp)?)
+    }
+
+    let token: Int
+    let found: CopyResult
 }

@@ -11,12 +11,10 @@ struct RequestBuilder: Sendable {
     private let judges: BodyJudges
     private let bodyUse: BodyUse
 
-    init(
-        _ configuration: RunConfiguration, _ transfers: TransferConfiguration, _ judges: BodyJudges
-    ) {
+    init(_ configuration: RunConfiguration, _ transfers: TransferConfiguration) {
         bodyUse = configuration.bodies.use
         self.transfers = transfers
-        self.judges = judges
+        judges = BodyJudges(configuration.images.headerRules)
     }
 
     /// Builds a request; `isAlone` when no other entry of the host runs or waits. With

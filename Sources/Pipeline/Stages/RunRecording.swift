@@ -26,20 +26,15 @@ protocol RunRecording: AnyObject {
         isOver: ((FailureRecord) -> Bool)?, _ decide: (FailureRecord) -> FailureLog.Settlement?
     ) throws
     func save(_ hosts: [HostState]) throws
-    /// Notes the end of the run. Writes nothing for a run without a row.
-    ///
-    /// Without `mayRemove` nothing is pruned. Pruning ends when `isStopped` returns true.
-    ///
-    /// - Returns: the images pruned by rules or by the size limit; nil when no pruning was due and
-    ///   nothing was evicted.
+    /// Notes the end of the run. Writes nothing for a run without a row. Without `mayRemove`
+    /// nothing is pruned. Pruning ends when `isStopped` returns true. Returns the images pruned by
+    /// rules or by the size limit; nil when no pruning was due and nothing was evicted.
     func end(
         at time: Timestamp, exitStatus: Int32, _ counters: RunCounters, mayRemove: Bool,
         outages: OngoingOutages, listed: RunListing, isStopped: () -> Bool
-    ) throws -> PrunedCounts?
-    /// Takes a snapshot of the database, where one is due; `isStopped` interrupts it.
-    ///
-    /// - Returns: the reason that it could not be taken, which does not fail the run; nil when it
-    ///   was taken or not due.
+    ) throws -> RemovalTotals?
+    /// Takes a snapshot of the database, where one is due; `isStopped` interrupts it. Returns the
+    /// reason that it could not be taken, which does not fail the run.
     func takeSnapshot(at time: Timestamp, _ counters: RunCounters, isStopped: () -> Bool) -> String?
     /// Closes the cache; nothing is read or written afterwards.
     func close() throws
@@ -47,9 +42,7 @@ protocol RunRecording: AnyObject {
     /// Removes partial bodies and the files of this run without a row, to free space on a full
     /// disk.
     func makeRoom(at now: Timestamp)
-    /// Makes the next run salvage a database that turned out to be damaged.
-    ///
-    /// - Returns: a hint for the user; nil when the next run finds out.
+    /// Makes the next run salvage a damaged database. Returns a hint for the user, if any.
     func noteDamage() -> String?
 }
 

@@ -72,9 +72,7 @@ struct RunStages {
     /// Returns the findings of an entry at its turn, if it was looked up ahead.
     mutating func takeFound(_ identifier: Int) -> LookAhead.FoundAhead { ahead.take(identifier) }
 
-    /// Sends the batch of requests.
-    ///
-    /// - Throws: when the transfers cannot be started; no events follow then.
+    /// Sends the batch of requests. If the transfers cannot be started, no events follow.
     mutating func sendRequests() throws {
         guard !outgoing.requests.isEmpty else { return }
         defer { outgoing.requests = [] }
@@ -84,9 +82,7 @@ struct RunStages {
         stage.start(outgoing.requests)
     }
 
-    /// Sends the batch of look-ups.
-    ///
-    /// - Throws: when the look-up thread cannot be started; no events follow then.
+    /// Sends the batch of look-ups. If the thread cannot be started, no events follow.
     mutating func sendLookups() throws {
         guard !outgoing.lookups.isEmpty else { return }
         defer { outgoing.lookups = [] }
@@ -126,9 +122,7 @@ struct RunStages {
     static let tooLarge = Failure(.disk, "it is larger than --max-size")
 
     mutating func noteFound() { lookingUp -= 1 }
-    /// Stores the findings of a look-up ahead.
-    ///
-    /// - Returns: whether the entry has its turn and waits for them.
+    /// Stores the findings of a look-up ahead; returns whether the entry waits for them.
     mutating func noteFoundAhead(_ identifier: Int, _ findings: Findings) -> Bool {
         ahead.arrived(identifier, findings)
     }
@@ -144,18 +138,15 @@ struct RunStages {
 
     // MARK: Ends
 
-    /// Cancels the transfers, which are still reported, and drops the unsent requests.
-    ///
-    /// - Returns: the entries of the unsent requests.
+    /// Cancels the transfers, which are still reported, and returns the entries of unsent requests.
     mutating func cancelTransfers() -> [Int] {
         transfers?.cancelAll()
         defer { outgoing.requests = [] }
         return outgoing.requests.map(\.id)
     }
 
-    /// Cancels images; started ones are still reported.
-    ///
-    /// - Returns: the entries of the dropped images.
+    /// Cancels images, and returns the entries of the dropped ones. Started ones are still
+    /// reported.
     mutating func cancelImages() -> [Int] {
         guard let storing else { return [] }
         let dropped = storing.images.dropWaiting()
@@ -164,9 +155,8 @@ struct RunStages {
         return dropped
     }
 
-    /// Ends the threads; every entry has its outcome by now.
-    ///
-    /// - Throws: the last error. Everything has ended nevertheless.
+    /// Ends the threads; every entry has its outcome by now. Everything has ended after an error,
+    /// too.
     func finish() throws {
         transfers?.finish()
         copies?.finish()

@@ -11,8 +11,6 @@ package struct EntryAttribute: Hashable, Sendable {
     package static let maximumValueBytes = 64 << 10
     package static let reservedPrefix = "prefetch."
 
-    /// Creates an attribute from user input.
-    ///
     /// - Throws: An error that repeats neither name nor value: for a name that
     ///   ``checkName(_:)`` refuses, or a long value.
     package init(name: String, value: [UInt8]) throws(UserError) {

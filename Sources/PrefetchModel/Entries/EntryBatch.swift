@@ -28,10 +28,7 @@ package struct EntryBatch: Sendable {
         package var problem: Int { isBad ? Int(index) : -1 }
         package var extras: Int { isBad ? -1 : Int(index) }
 
-        /// Creates a record.
-        ///
-        /// - Precondition: The ranges and indices are within `Int32`, and at most one of problem
-        ///   and extras is set.
+        /// - Precondition: The ranges and indices are within `Int32`.
         package init(
             line: Int, url: Range<Int>, key: Range<Int>, priority: Priority, problem: Int = -1,
             extras: Int = -1, ignoresQuery: Bool = false
@@ -87,9 +84,7 @@ package struct EntryBatch: Sendable {
         self.extras = extras
     }
 
-    /// The URL of one of the batch's records.
-    ///
-    /// - Precondition: The record has no problem.
+    /// The URL of one of the batch's records, which has no problem.
     package func url(of record: Record) -> RequestURL {
         RequestURL(normalized: String(decoding: text[record.url], as: UTF8.self))
     }
@@ -126,10 +121,8 @@ package protocol EntryReading: Sendable {
     ///
     /// Blocks until the source has data. A batch has records or other keys. It is returned as soon
     /// as the source would block, so that lines written to a pipe are processed when they arrive.
-    /// Called from one thread at a time, not from the cooperative pool.
-    ///
-    /// - Throws: When reading fails; batches returned before stay valid. A ``ReportableError``
-    ///   if the user can fix it.
+    /// Called from one thread at a time, not from the cooperative pool. Throws a
+    /// ``ReportableError`` if the user can fix it; batches returned before stay valid.
     mutating func nextBatch() throws -> EntryBatch?
 
     /// The total size of the sources if known at the start: a hint of the number of entries.

@@ -13,7 +13,7 @@ package struct EntryExtras: Hashable, Sendable {
     /// The SHA-256 that the source must have; nil for any.
     package var sourceDigest: ContentDigest?
     package var bodyFilter: BodyFiltering?
-    package var main: RecipeChanges
+    package var main = RecipeChanges()
     /// The run's variants to make; nil for all of them.
     package var variants: VariantSelection?
     /// Variants beside the run's, with other names.
@@ -37,13 +37,10 @@ package struct EntryExtras: Hashable, Sendable {
 
     /// The fields that are not about variants; nil without any.
     package var withoutVariants: EntryExtras? {
-        guard
-            timeToLive != nil || !attributes.isEmpty || !headers.isEmpty || !alternatives.isEmpty
-                || sourceDigest != nil || columns != nil
-        else { return nil }
-        return EntryExtras(
+        let others = EntryExtras(
             timeToLive: timeToLive, attributes: attributes, headers: headers,
             alternatives: alternatives, sourceDigest: sourceDigest, columns: columns)
+        return others == EntryExtras() ? nil : others
     }
 
     /// The limit of attributes per entry. Without one, a line of 64 KiB could create 9,000 database
@@ -70,9 +67,12 @@ package struct EntryExtras: Hashable, Sendable {
         self.headers = headers
         self.alternatives = alternatives
         self.sourceDigest = sourceDigest
-        main = RecipeChanges(
-            encoding: encoding, quality: quality, resize: resize, animation: animation,
-            steps: steps, crop: crop)
+        main.encoding = encoding
+        main.quality = quality
+        main.resize = resize
+        main.animation = animation
+        main.steps = steps
+        main.crop = crop
         self.variants = variants
         self.ownVariants = ownVariants
         self.columns = columns

@@ -11,18 +11,7 @@ package struct RecipeChanges: Hashable, Sendable {
     /// In place of the last crop, or as the first step.
     package var crop: CropGeometry?
 
-    package init(
-        encoding: Recipe.Encoding? = nil, quality: Int? = nil, resize: ResizeGeometry? = nil,
-        animation: Recipe.Animation? = nil, steps: [Transformation]? = nil,
-        crop: CropGeometry? = nil
-    ) {
-        self.encoding = encoding
-        self.quality = quality
-        self.resize = resize
-        self.animation = animation
-        self.steps = steps
-        self.crop = crop
-    }
+    package init() {}
 
     package func apply(to recipe: inout Recipe) {
         if let encoding { recipe.encoding = encoding }

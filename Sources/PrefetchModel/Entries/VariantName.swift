@@ -30,8 +30,6 @@ package struct VariantName: Hashable, Sendable {
     package var isNumbered: Bool { text.utf8.contains(UInt8(ascii: "~")) }
 
     /// The name of another recipe's variant.
-    ///
-    /// - Precondition: it has no number yet.
     func numbered(_ number: Int) -> VariantName {
         precondition(!isNumbered && number > 1, "the first variant has the plain name")
         return VariantName(unchecked: "\(text)~\(number)")

@@ -33,9 +33,7 @@ package struct VariantSet: Hashable, Sendable {
         primary = variant
     }
 
-    /// Creates a set with `main` moved to the front.
-    ///
-    /// - Throws: If there are no variants, more than ``maximumCount``, or two with the same name.
+    /// Moves `main` to the front. Refuses no variants, more than ``maximumCount``, and equal names.
     package init(_ variants: [RequestedVariant]) throws(UserError) {
         guard let first = variants.first, variants.count <= VariantSet.maximumCount else {
             throw UserError(
@@ -185,9 +183,6 @@ package struct VariantSelection: OptionSet, Hashable, Sendable {
         self.rawValue = rawValue
     }
 
-    /// Selects the variant at one position.
-    ///
-    /// - Precondition: The position is within 0…63.
     package static func position(_ position: Int) -> VariantSelection {
         precondition(
             (0..<VariantSet.maximumCount).contains(position), "a set has 64 variants at most")

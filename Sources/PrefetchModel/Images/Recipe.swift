@@ -84,9 +84,6 @@ package struct Recipe: Hashable, Sendable {
     package static let defaultQuality = 85
     package static let defaultFormats: Set<EncodedImageFormat> = [.jpeg, .png, .webp]
 
-    /// Creates a recipe; other settings have their defaults.
-    ///
-    /// - Precondition: `quality` is within 1…100.
     package init(
         encoding: Encoding = .same, quality: Int = Recipe.defaultQuality, keepsLarger: Bool = false
     ) {

@@ -21,9 +21,7 @@ package enum ResizeGeometry: Hashable, Sendable {
     /// The largest side or number of pixels that can be written.
     private static let most = 1_000_000_000
 
-    /// Parses the text form.
-    ///
-    /// - Returns: Nil for another form, and for numbers outside 1…10⁹ (a percentage: 1…100).
+    /// Nil for another text form, and for numbers outside 1…10⁹ (a percentage: 1…100).
     package init?(text: String) {
         func number(_ digits: Substring) -> Int? {
             guard !digits.isEmpty, digits.utf8.allSatisfy(\.isDecimalDigit),
@@ -121,9 +119,7 @@ package struct CropGeometry: Hashable, Sendable {
         self.place = place
     }
 
-    /// Parses the text form.
-    ///
-    /// - Returns: Nil for another form, for sides outside 1…10⁹, and for larger offsets.
+    /// Nil for another text form, for sides outside 1…10⁹, and for larger offsets.
     package init?(text: String) {
         let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
         let numbers = parts[0].split(separator: "+", omittingEmptySubsequences: false)

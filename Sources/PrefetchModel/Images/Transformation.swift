@@ -70,10 +70,8 @@ package enum Transformation: Hashable, Sendable {
 
     package static let widestBorder = 10_000
 
-    /// Parses the value of a step; nil for a step without one.
-    ///
-    /// - Returns: The steps; none for `rotate=auto` and `rotate=0`, since the EXIF orientation is
-    ///   always applied. Nil for an invalid value.
+    /// Parses the value of a step; nil for a step without one. Returns nil for an invalid value,
+    /// and no steps for `rotate=auto` and `rotate=0`, since the EXIF orientation is always applied.
     package static func steps(_ name: StepName, _ value: String?) -> [Transformation]? {
         switch (name, value) {
         case (.grey, nil): [.grey]
@@ -242,9 +240,7 @@ package struct PixelLength: Hashable, Sendable {
 
     package var pixels: Double { Double(tenths) / 10 }
 
-    /// Parses a number with at most one decimal.
-    ///
-    /// - Returns: Nil for another text, and outside 0.1…`most`.
+    /// Parses a number with at most one decimal; nil for another text, and outside 0.1…`most`.
     package init?(text: String, most: Int) {
         let parts = text.split(separator: ".", omittingEmptySubsequences: false)
         guard parts.count <= 2, let last = parts.last, parts.count == 1 || last.utf8.count == 1,

@@ -27,6 +27,23 @@ package struct StoredResponse: Hashable, Sendable {
     }
 }
 
+/// The stored part of a body.
+package struct PartialBody: Hashable, Sendable {
+    /// The URL after all redirects, without user information.
+    package let url: String
+    package let count: Int
+    package let validator: PartialValidator
+    /// The size of the whole body; nil if the response did not say.
+    package let total: Int?
+
+    package init(url: String, count: Int, validator: PartialValidator, total: Int?) {
+        self.url = url
+        self.count = count
+        self.validator = validator
+        self.total = total
+    }
+}
+
 /// The validator of a partial body, sent unchanged in `If-Range` to resume it (RFC 9110 §13.1.5).
 package enum PartialValidator: Hashable, Sendable {
     case entityTag(String)

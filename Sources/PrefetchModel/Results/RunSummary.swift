@@ -50,15 +50,32 @@ package struct RunCounters: Hashable, Sendable {
     }
 }
 
-package struct PrunedCounts: Hashable, Sendable {
-    package var images: Int
-    package var variants: Int
-    package var bytes: Int
+package struct RemovalTotals: Hashable, Sendable {
+    /// Images removed with all their variants.
+    package var images = 0
+    package var variants = 0
+    /// Files that no remaining image shares.
+    package var files = 0
+    package var bytes = 0
+    /// Failures of URLs without an image.
+    package var failures = 0
+    /// Rows of hosts, runs and partial downloads.
+    package var hosts = 0
+    package var runs = 0
+    package var parts = 0
 
-    package init(images: Int, variants: Int, bytes: Int) {
-        self.images = images
-        self.variants = variants
-        self.bytes = bytes
+    package init() {}
+
+    package mutating func add(_ other: RemovalTotals) {
+        images += other.images
+        variants += other.variants
+        files += other.files
+        // Damaged rows may hold any number.
+        bytes &+= other.bytes
+        failures += other.failures
+        hosts += other.hosts
+        runs += other.runs
+        parts += other.parts
     }
 }
 
@@ -110,7 +127,7 @@ package struct RunSummary: Sendable {
     /// reporting.
     package var hasSeveralVariants = false
     /// The counts of pruning at the end of the run; nil if it did not prune.
-    package var pruned: PrunedCounts?
+    package var pruned: RemovalTotals?
     /// The reason that a run that evicts or prunes has removed nothing; nil if it could.
     package var unlistedKeptBy: ListGap?
     package var outage: Outage?
@@ -194,8 +211,6 @@ package protocol RunObserving: AnyObject {
 
     /// Receives the lines that ``warmLineWriter`` wrote for one or more ``Outcome/fresh`` entries,
     /// in place of ``entryFinished(_:)``.
-    ///
-    /// - Throws: Like ``entryFinished(_:)``.
     func warmEntriesFinished(_ lines: ArraySlice<UInt8>) throws
 
     /// Called at most about ten times a second.

@@ -42,8 +42,6 @@ package struct WarmLines: Sendable {
     /// line has an empty one.
     private let ends: [Int]
 
-    /// Creates lines from their bytes.
-    ///
     /// - Precondition: `ends` has one element per record of the batch, ascending.
     package init(bytes: [UInt8], ends: [Int]) {
         self.bytes = bytes

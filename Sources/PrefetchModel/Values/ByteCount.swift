@@ -2,7 +2,6 @@
 package struct ByteCount: Hashable, Comparable, Sendable {
     package let bytes: Int
 
-    /// - Precondition: `bytes` is zero or more.
     package init(_ bytes: Int) {
         precondition(bytes >= 0, "a byte count is not negative")
         self.bytes = bytes

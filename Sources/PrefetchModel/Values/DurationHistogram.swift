@@ -27,9 +27,7 @@ package struct DurationHistogram: Sendable {
         count += 1
     }
 
-    /// Returns the duration that this share of all do not exceed; nil without a duration.
-    ///
-    /// - Precondition: the share is 0…1.
+    /// Returns the duration that this share of all, 0…1, do not exceed; nil without a duration.
     package func quantile(_ share: Double) -> Duration? {
         precondition((0...1).contains(share), "a share is between 0 and 1")
         guard count > 0 else { return nil }

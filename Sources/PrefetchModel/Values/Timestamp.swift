@@ -123,9 +123,7 @@ extension Duration {
 }
 
 extension Timestamp {
-    /// Parses the form of ``description``, `2026-11-21T05:37:16Z`, in ASCII.
-    ///
-    /// - Returns: Nil for any other form, and for dates that do not exist.
+    /// Parses the form of ``description``; nil for any other form, and for dates that do not exist.
     package init?(text: UnsafeRawBufferPointer) {
         guard text.count == Timestamp.textCount, text[4] == UInt8(ascii: "-"),
             text[7] == UInt8(ascii: "-"), text[10] == UInt8(ascii: "T"),

@@ -115,11 +115,11 @@ extension RunCounters {
     }
 }
 
-extension PrunedCounts: JSONRecord {
-    package static var emptyDraft: PrunedCounts { PrunedCounts(images: 0, variants: 0, bytes: 0) }
-    package static var sample: PrunedCounts { emptyDraft }
+extension RemovalTotals: JSONRecord {
+    package static var emptyDraft: RemovalTotals { RemovalTotals() }
+    package static var sample: RemovalTotals { emptyDraft }
 
-    package func visitMembers(_ members: inout some JSONVisitor, into draft: inout PrunedCounts) {
+    package func visitMembers(_ members: inout some JSONVisitor, into draft: inout RemovalTotals) {
         members.add("images", images) { draft.images = $0 }
         members.add("variants", variants) { draft.variants = $0 }
         members.add("bytes", bytes) { draft.bytes = $0 }

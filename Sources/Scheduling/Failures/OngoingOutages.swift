@@ -66,10 +66,8 @@ package struct OngoingOutages: Hashable, Sendable {
         }
     }
 
-    /// Removes the hosts that have responded in a run; without hosts an outage has ended.
-    ///
-    /// - Parameter hasAnswered: Whether an entry succeeded at a host, or at any host for nil.
-    /// - Returns: The outages that have ended, with the hosts that responded.
+    /// Removes the hosts that have responded in a run, where an entry succeeded at the host, or at
+    /// any host for nil. Returns the outages that have ended, with these hosts.
     package mutating func end(_ hasAnswered: (String?) -> Bool) -> [OngoingOutage] {
         var ended: [OngoingOutage] = []
         var others: [OngoingOutage] = []

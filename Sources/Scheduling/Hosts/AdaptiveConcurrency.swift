@@ -152,10 +152,8 @@ struct AdaptiveConcurrency: Sendable {
     }
 
     /// Takes a refusal of the `start`-th transfer of `starts`, one of `running`. `halves`: whether
-    /// no response has been good since the last refusal.
-    ///
-    /// - Returns: whether the limit was reduced. It is not for a transfer that was under way at the
-    ///   last refusal, because all of these report the same one.
+    /// no response has been good since the last refusal. Returns whether the limit was reduced: not
+    /// for a transfer under way at the last refusal, because all of these report the same one.
     mutating func refused(
         start: Int, of starts: Int, running: Int = .max, halves: Bool = false
     ) -> Bool {
@@ -210,5 +208,41 @@ struct AdaptiveConcurrency: Sendable {
     mutating func restart(ramps: Bool) {
         limit = 1
         if ramps { phase = .ramping }
+    }
+}
+
+/// The limit of simultaneous transfers of a run: a number, or found like that of a host.
+package struct JobLimit: Sendable {
+    private var concurrency: AdaptiveConcurrency
+    private let maximum: Int
+    private let isAdaptive: Bool
+    private var starts = 0
+
+    package init(fixed limit: Int) {
+        concurrency = AdaptiveConcurrency(limit: limit, ramps: false)
+        maximum = limit
+        isAdaptive = false
+    }
+
+    /// A limit that grows while the latency of the responses does not.
+    package init(first: Int, maximum: Int) {
+        concurrency = AdaptiveConcurrency(limit: min(first, maximum), ramps: true)
+        self.maximum = maximum
+        isAdaptive = true
+    }
+
+    package var limit: Int { concurrency.limit }
+
+    /// Notes a start beside `running` transfers.
+    package mutating func started(running: Int) -> HostPacing.NumberedStart {
+        starts += 1
+        return HostPacing.NumberedStart(number: starts, running: running + 1)
+    }
+
+    package mutating func answered(after latency: Duration, _ start: HostPacing.NumberedStart) {
+        guard isAdaptive else { return }
+        concurrency.answered(
+            after: latency, start: start.number, running: start.running, of: starts,
+            maximum: maximum)
     }
 }

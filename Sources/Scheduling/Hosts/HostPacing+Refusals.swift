@@ -3,9 +3,8 @@ import PrefetchModel
 // The reaction of adaptive pacing to 429 and 503.
 
 extension HostPacing {
-    /// Slows down for a refusal: fewer transfers at once first, then fewer a second.
-    ///
-    /// - Returns: the cause.
+    /// Slows down for a refusal: fewer transfers at once first, then fewer a second. Returns the
+    /// cause.
     mutating func refusedForPace(
         _ start: NumberedStart, isRate: Bool, isRepeated: Bool, running: Int, at now: Instant,
         _ rules: PaceRules

@@ -172,9 +172,7 @@ package struct HostPacing: Sendable {
         quota?.starts += 1
     }
 
-    /// Applies the result of a transfer; `running` others run on.
-    ///
-    /// - Returns: the cause of a refusal.
+    /// Applies the result of a transfer; `running` others run on. Returns the cause of a refusal.
     @discardableResult
     package mutating func finished(
         _ signal: Signal, _ observation: Observation = Observation(), start: NumberedStart,

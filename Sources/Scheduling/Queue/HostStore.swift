@@ -175,9 +175,7 @@ struct HostStore: Sendable {
         if active[host].name == .none { active[host].name = names.insert(name()) }
     }
 
-    /// Unpacks a host; ``packIfIdle(_:at:)`` packs it again.
-    ///
-    /// - Returns: its index among the active ones.
+    /// Unpacks a host, and returns its index among the active ones; ``packIfIdle(_:at:)`` packs it.
     mutating func activate(_ number: Int, at now: ContinuousClock.Instant) -> Int {
         if let host = table[number].active.index { return host }
         let rules = rules(of: number)

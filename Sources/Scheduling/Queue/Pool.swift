@@ -50,9 +50,7 @@ struct NameStore: Sendable {
 
     private static let capacity = 16 << 20
 
-    /// Adds a name.
-    ///
-    /// - Returns: none when there is no room.
+    /// Adds a name; returns none when there is no room.
     mutating func insert(_ name: String) -> PoolIndex {
         let count = name.utf8.count
         guard count <= UInt16.max, bytes.count + count + 2 <= NameStore.capacity else {

@@ -8,20 +8,15 @@ package protocol QueueSpilling: AnyObject {
     /// were not started yet, or entries that were and wait for another turn.
     func hasRoom(beside waiting: Int, isReturning: Bool) -> Bool
 
-    /// Moves an entry out of memory, and links it after `last`, if one is given.
+    /// Moves an entry out of memory, links it after `last`, if one is given, and returns its link.
+    /// After an error it stays in memory.
     ///
     /// `position` is that in the start order of its queue, and `next` links to its successor.
-    ///
-    /// - Returns: the link to the entry.
-    /// - Throws: when there is no space for it, or the link of `last` cannot be written; the entry
-    ///   stays in memory.
     func spill(
         _ entry: Int, position: Int, next: SpillLink, behind last: SpillPlace?
     ) throws -> SpillLink
 
     /// Moves an entry back into memory; its record is not read again.
-    ///
-    /// - Throws: when it cannot be read.
     func load(_ place: SpillPlace) throws -> (entry: Int, next: SpillLink)
 }
 

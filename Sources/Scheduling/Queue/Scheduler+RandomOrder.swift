@@ -21,9 +21,8 @@ struct RandomDraw {
 }
 
 extension Scheduler {
-    /// Adds an entry at a random position among the entries of its priority.
-    ///
-    /// - Throws: errors of the storage. The entry then waits in memory.
+    /// Adds an entry at a random position among the entries of its priority. After an error of the
+    /// storage it waits in memory.
     mutating func insertAtRandom(_ entry: Int, to queue: Int, of host: Int) throws {
         let waiting = HostStore.WaitingEntry(entry: entry, position: draw.position())
         while waiting.position < draw.limit, !hasRoom, draw.limit > 1 {

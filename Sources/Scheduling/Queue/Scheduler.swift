@@ -166,8 +166,6 @@ package struct Scheduler {
     }
 
     /// Removes and returns the entry that starts next; nil when none is ready.
-    ///
-    /// - Throws: errors of the storage.
     package mutating func popReady(at now: Instant) throws -> Start? {
         wake(at: now)
         if let error = spillError {
@@ -211,8 +209,6 @@ package struct Scheduler {
     }
 
     /// Removes and returns an entry of a given-up host; nil when there is none.
-    ///
-    /// - Throws: errors of the storage.
     package mutating func popGivenUp(
         at now: Instant
     ) throws -> (entry: Int, place: Place, cause: HostPacing.GiveUpCause)? {
