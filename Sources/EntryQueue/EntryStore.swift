@@ -9,10 +9,9 @@ package import Scheduling
 package final class EntryStore: QueueSpilling {
     /// The limit of entries in memory, for each of the run's queues.
     private let capacity: Int
-    private let folder: String
     private var entries: [Int: Held] = [:]
     private var bytes = 0
-    private var file: SpillFile?
+    private let file: SpillFile
     package let variantSets: VariantSetTable
     /// The origin of times in records.
     private let epoch = ContinuousClock.now
@@ -39,7 +38,7 @@ package final class EntryStore: QueueSpilling {
     package init(capacity: Int, folder: String, variants: VariantSet = VariantSet(main: Recipe())) {
         self.capacity = capacity
         laterLines = LaterLines(capacity: capacity)
-        self.folder = folder
+        file = SpillFile(folder: folder)
         variantSets = VariantSetTable(variants, folder: folder)
     }
 
@@ -90,7 +89,7 @@ package final class EntryStore: QueueSpilling {
     /// Adds a later line that shares the outcome of an entry, which has none yet.
     package func add(_ line: Entry.Duplicate, of identifier: Int) throws {
         try laterLines.add(
-            line, of: identifier, manifest: positions.index(of: line.manifest), in: openFile)
+            line, of: identifier, manifest: positions.index(of: line.manifest), in: file)
     }
 
     /// Removes the later lines of an ended entry: the ones in memory in their order, then the
@@ -98,7 +97,7 @@ package final class EntryStore: QueueSpilling {
     package func takeDuplicates(of identifier: Int, _ body: (Entry.Duplicate) -> Void) throws {
         for line in laterLines.takeLinesInMemory(of: identifier) { body(line) }
         while let line = try laterLines.takeSpilledLine(
-            of: identifier, manifests: positions.manifests, in: openFile)
+            of: identifier, manifests: positions.manifests, in: file)
         {
             body(line)
         }
@@ -155,7 +154,6 @@ package final class EntryStore: QueueSpilling {
             payload.put(rest)
         }
         record.put(payload: payload)
-        let file = try openFile()
         let offset = try file.append(record.bytes)
         let link = SpillLink(place: SpillPlace(offset: offset), position: position)
         if let last {
@@ -176,7 +174,6 @@ package final class EntryStore: QueueSpilling {
     }
 
     package func load(_ place: SpillPlace) throws -> (entry: Int, next: SpillLink) {
-        let file = try openFile()
         var head = SpillReader(try file.read(EntryStore.linkBytes, at: place.offset))
         let payload = try file.payload(at: place.offset + EntryStore.linkBytes)
         var reader = SpillReader(payload)
@@ -188,13 +185,6 @@ package final class EntryStore: QueueSpilling {
         file.forget(
             EntryStore.linkBytes + SpillFile.payloadHeadBytes + payload.count, at: place.offset)
         return (number >= 0 ? number : ~number, head.value())
-    }
-
-    private func openFile() throws -> SpillFile {
-        if let file { return file }
-        let opened = try SpillFile(folder: folder)
-        file = opened
-        return opened
     }
 }
 

@@ -20,7 +20,7 @@ struct LaterLines {
     /// memory.
     mutating func add(
         _ line: Entry.Duplicate, of identifier: Int, manifest: @autoclosure () -> Int,
-        in file: () throws -> SpillFile
+        in file: SpillFile
     ) throws {
         let count = line.textBytes
         if countInMemory < capacity, bytes + count <= LaterLines.maximumBytes {
@@ -37,7 +37,7 @@ struct LaterLines {
         payload.code(&columns)
         var record = SpillWriter(reservingCapacity: payload.bytes.count + 16)
         record.put(payload: payload)
-        offsets[identifier] = UInt64(try file().append(record.bytes)) + 1
+        offsets[identifier] = UInt64(try file.append(record.bytes)) + 1
     }
 
     mutating func takeLinesInMemory(of identifier: Int) -> [Entry.Duplicate] {
@@ -49,10 +49,10 @@ struct LaterLines {
 
     /// Removes and returns the last line of an entry in the file; nil when none is left.
     mutating func takeSpilledLine(
-        of identifier: Int, manifests: [String], in file: () throws -> SpillFile
+        of identifier: Int, manifests: [String], in file: SpillFile
     ) throws -> Entry.Duplicate? {
         guard offsets[identifier] != 0 else { return nil }
-        let (file, offset) = (try file(), Int(offsets[identifier]) - 1)
+        let offset = Int(offsets[identifier]) - 1
         let payload = try file.payload(at: offset)
         var reader = SpillReader(payload)
         let (next, line, manifest, variantSet): (UInt64, Int, Int, UInt32) = reader.value()

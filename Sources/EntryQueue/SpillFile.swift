@@ -11,14 +11,15 @@ import PrefetchModel
 ///
 /// `package` for the scheduler's benchmark, which spills as a run does.
 package final class SpillFile {
-    private let descriptor: Int32
+    /// -1 before the first record.
+    private var descriptor: Int32 = -1
     let folder: String
     /// The unwritten bytes, from ``flushed`` on.
     private var tail: [UInt8] = []
     private var flushed = 0
     /// The number of live records by block, for freeing space.
     private var living: [Int32] = []
-    private var cache: [Block?]
+    private var cache = [Block?](repeating: nil, count: cachedBlocks)
 
     private struct Block {
         let number: Int
@@ -31,24 +32,23 @@ package final class SpillFile {
     private static let tailBlocks = 8
     private static let cachedBlocks = 8
 
-    package init(folder: String) throws {
+    package init(folder: String) {
         self.folder = folder
+    }
+
+    private func create() throws {
         // Unnamed from the start, where the file system supports it.
-        var descriptor = open(folder, clinux_o_tmpfile | O_RDWR | O_CLOEXEC, 0o600)
+        descriptor = open(folder, clinux_o_tmpfile | O_RDWR | O_CLOEXEC, 0o600)
         if descriptor < 0, [EOPNOTSUPP, EISDIR, EINVAL].contains(errno) {
             var path = Array("\(folder)/prefetch-queue.XXXXXX".utf8CString)
             descriptor = mkostemp(&path, O_CLOEXEC)
             if descriptor >= 0 { unlink(path) }
         }
-        guard descriptor >= 0 else {
-            throw SpillFile.failure(in: folder, "creating a temporary file", errno)
-        }
-        self.descriptor = descriptor
-        cache = [Block?](repeating: nil, count: SpillFile.cachedBlocks)
+        guard descriptor >= 0 else { throw failure("creating a temporary file", errno) }
     }
 
     deinit {
-        close(descriptor)
+        if descriptor >= 0 { close(descriptor) }
     }
 
     private var end: Int { flushed + tail.count }
@@ -66,6 +66,7 @@ package final class SpillFile {
 
     /// Appends a record and returns its offset. After an error it is not added.
     package func append(_ record: [UInt8]) throws -> Int {
+        if descriptor < 0 { try create() }
         if tail.count >= SpillFile.tailBlocks * SpillFile.blockBytes { try flush() }
         let offset = end
         tail += record
@@ -117,12 +118,6 @@ package final class SpillFile {
     func damage() -> UserError { failure("reading the waiting entries back", EIO) }
 
     private func failure(_ operation: String, _ code: Int32) -> UserError {
-        SpillFile.failure(in: folder, operation, code)
-    }
-
-    private static func failure(
-        in folder: String, _ operation: String, _ code: Int32
-    ) -> UserError {
         UserError(
             folder, "\(operation): \(String(cString: strerror(code)))",
             hint:

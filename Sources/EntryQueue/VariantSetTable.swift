@@ -12,8 +12,7 @@ package final class VariantSetTable {
     private var unions: [UInt64: UInt32] = [:]
     private var bytes = 0
     private let maximumBytes: Int
-    private let folder: String
-    private var file: SpillFile?
+    private let file: SpillFile
     /// The place in the file by number, less ``firstSpilled``.
     private var places = ChunkedArray<UInt64>()
     private var spilled: UInt32 = 0
@@ -27,7 +26,7 @@ package final class VariantSetTable {
         sets = [usual]
         numbers = [usual.text: 0]
         self.maximumBytes = maximumBytes
-        self.folder = folder
+        file = SpillFile(folder: folder)
     }
 
     package var spilledCount: Int { Int(spilled) }
@@ -43,12 +42,11 @@ package final class VariantSetTable {
             numbers[text] = number
             return number
         }
-        let opened = try openFile()
         var payload = SpillWriter(reservingCapacity: text.utf8.count + 8)
         payload.put(text)
         var record = SpillWriter(reservingCapacity: text.utf8.count + 32)
         record.put(payload: payload)
-        places[Int(spilled)] = UInt64(try opened.append(record.bytes))
+        places[Int(spilled)] = UInt64(try file.append(record.bytes))
         spilled += 1
         return VariantSetTable.firstSpilled + spilled - 1
     }
@@ -56,7 +54,7 @@ package final class VariantSetTable {
     package func set(_ number: UInt32) throws -> VariantSet {
         guard number >= VariantSetTable.firstSpilled else { return sets[Int(number)] }
         let place = places[Int(number - VariantSetTable.firstSpilled)]
-        var reader = SpillReader(try openFile().payload(at: Int(place)))
+        var reader = SpillReader(try file.payload(at: Int(place)))
         guard let set = VariantSet(text: reader.text()) else {
             preconditionFailure("a set was written")
         }
@@ -76,12 +74,5 @@ package final class VariantSetTable {
             unions[pair] = result
         }
         return result
-    }
-
-    private func openFile() throws -> SpillFile {
-        if let file { return file }
-        let opened = try SpillFile(folder: folder)
-        file = opened
-        return opened
     }
 }

@@ -89,7 +89,7 @@ struct EntryStoreTests {
     }
 
     @Test func damagedRecordIsAnError() throws {
-        let file = try SpillFile(folder: Self.folder)
+        let file = SpillFile(folder: Self.folder)
         var payload = SpillWriter(reservingCapacity: 0)
         payload.put("some text")
         payload.put(Int.max)
@@ -400,7 +400,7 @@ struct SpillFileTests {
     /// Duplicates of a slow entry are added and removed while the end of the file is still in
     /// memory.
     @Test func recordsFreedInTheBufferAreNotWritten() throws {
-        let file = try SpillFile(folder: Self.folder)
+        let file = SpillFile(folder: Self.folder)
         let record = [UInt8](repeating: 7, count: 1000)
         var kept: [Int] = []
         for number in 0..<40_000 {
@@ -413,7 +413,7 @@ struct SpillFileTests {
     }
 
     @Test func freedRecordsReleaseDiskSpace() throws {
-        let file = try SpillFile(folder: Self.folder)
+        let file = SpillFile(folder: Self.folder)
         let record = [UInt8](repeating: 7, count: 1000)
         let offsets = try (0..<20_000).map { _ in try file.append(record) }
         #expect(try file.bytesOnDisk > 10 << 20)

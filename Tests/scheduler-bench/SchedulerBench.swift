@@ -59,7 +59,8 @@ struct SchedulerBench {
 /// Stores records of realistic size without meaningful content.
 private final class FileStorage: QueueSpilling {
     private let capacity: Int
-    private var file: SpillFile?
+    private let file = SpillFile(
+        folder: getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp")
     /// The size of a record beside its link: about an entry's numbers and its URL.
     private static let payload = [UInt8](repeating: 0x2F, count: 144)
     private static let headBytes = 24
@@ -73,7 +74,6 @@ private final class FileStorage: QueueSpilling {
     func spill(
         _ entry: Int, position: Int, next: SpillLink, behind last: SpillPlace?
     ) throws -> SpillLink {
-        let file = try openFile()
         let record = bytes(of: next) + bytes(of: entry) + FileStorage.payload
         let place = SpillPlace(offset: try file.append(record))
         let link = SpillLink(place: place, position: position)
@@ -82,7 +82,6 @@ private final class FileStorage: QueueSpilling {
     }
 
     func load(_ place: SpillPlace) throws -> (entry: Int, next: SpillLink) {
-        let file = try openFile()
         let count = FileStorage.headBytes + FileStorage.payload.count
         let record = try file.read(count, at: place.offset)
         file.forget(count, at: place.offset)
@@ -99,11 +98,4 @@ private final class FileStorage: QueueSpilling {
     }
 
     private func bytes(of number: Int) -> [UInt8] { withUnsafeBytes(of: number) { Array($0) } }
-
-    private func openFile() throws -> SpillFile {
-        if let file { return file }
-        let opened = try SpillFile(folder: getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp")
-        file = opened
-        return opened
-    }
 }

@@ -154,10 +154,6 @@ package struct ImageRules: Sendable {
     /// The share of ``memory`` for bodies that arrive or wait for a codec worker.
     var bodyBudget: ByteCount { MemoryShares.bodies(of: memory) }
     var pixelBudget: ByteCount { MemoryShares.pixels(of: memory) }
-
-    func variants(of extras: EntryExtras?) -> VariantSet {
-        variants.applying(extras)
-    }
 }
 
 package struct LifetimeRules: Sendable {

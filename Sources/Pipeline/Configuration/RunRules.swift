@@ -29,9 +29,7 @@ final class RunRules: Sendable {
     /// The variants of an entry without fields of its own.
     var variants: VariantSet { configuration.images.variants }
 
-    func variants(of extras: EntryExtras?) -> VariantSet {
-        configuration.images.variants(of: extras)
-    }
+    func variants(of extras: EntryExtras?) -> VariantSet { variants.applying(extras) }
 }
 
 extension EntryRules {
