@@ -158,9 +158,10 @@ struct ReportPageTests {
             HostPause(host: "\($0)\(long)", start: .seconds($0), end: .seconds($0 + 1))
         }
         summary.hosts = (0..<10).map {
-            HostPace(
-                host: "\($0)\(long)", version: .http2, requests: 1, responses: 1, refusals: 0,
-                concurrency: 1, perSecond: 1, limit: .latency)
+            var pace = HostPace(host: "\($0)\(long)")
+            (pace.version, pace.limit) = (.http2, .latency)
+            (pace.requests, pace.responses, pace.concurrency, pace.perSecond) = (1, 1, 1, 1)
+            return pace
         }
         record.end(summary)
         var page = page(record)

@@ -13,12 +13,13 @@ struct HostTalliesTests {
         for _ in 0..<5 { tallies.noteFailure(.dns, httpStatus: nil, at: "https://a", at: now) }
         tallies.noteFailure(.httpStatus, httpStatus: 403, at: "https://a", at: now)
         tallies.noteFailure(.disk, httpStatus: nil, at: "https://a", at: now)
-        let (host, tally) = try #require(tallies.largest.first)
-        #expect(host == "https://a")
-        #expect(tally.requests == 1 && tally.responses == 0)
-        #expect(tally.failures.count == 6)
-        #expect(tally.failures.main?.cause == HostFailures.Cause(.dns, httpStatus: 200))
-        #expect(tally.failures.main?.count == 5)
+        let tally = try #require(tallies.largest.first)
+        let pace = tally.pace
+        #expect(pace.host == "https://a")
+        #expect(pace.requests == 1 && pace.responses == 0)
+        #expect(pace.failures.count == 6)
+        #expect(pace.failures.main?.cause == HostFailures.Cause(.dns, httpStatus: 200))
+        #expect(pace.failures.main?.count == 5)
         #expect(tally.transferTimes == nil && tally.perSecond == 0)
     }
 
@@ -30,7 +31,7 @@ struct HostTalliesTests {
         }
         for number in 0..<10_000 { tallies.noteRequest(to: "https://\(number)", at: now) }
         #expect(tallies.largest.count == 10)
-        #expect(tallies.largest.prefix(2).map(\.host) == ["https://dead", "https://large"])
+        #expect(tallies.largest.prefix(2).map(\.pace.host) == ["https://dead", "https://large"])
     }
 
     @Test func causesOfAHostAreLimited() {

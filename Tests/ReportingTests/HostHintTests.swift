@@ -9,10 +9,10 @@ struct HostHintTests {
         failures: [(FailureReason, Int?, Int)] = [], refusals: Int = 0, responses: Int = 200,
         limit: HostPace.Limit? = nil
     ) -> HostPace {
-        var pace = HostPace(
-            host: "https://example.org", version: .http2, requests: responses,
-            responses: responses, refusals: refusals, concurrency: 8, perSecond: 12.5,
-            limit: limit)
+        var pace = HostPace(host: "https://example.org")
+        (pace.version, pace.limit) = (.http2, limit)
+        (pace.requests, pace.responses, pace.refusals) = (responses, responses, refusals)
+        (pace.concurrency, pace.perSecond) = (8, 12.5)
         for (reason, status, count) in failures {
             for _ in 0..<count {
                 pace.failures.note(HostFailures.Cause(reason, httpStatus: status))

@@ -42,9 +42,10 @@ struct ReportReaderTests {
         summary.pauses = [
             HostPause(host: "https://example.org", start: .seconds(1), end: .milliseconds(2500))
         ]
-        var pace = HostPace(
-            host: "https://example.org", version: .http2, requests: 9, responses: 8, refusals: 7,
-            concurrency: 6, perSecond: 5, limit: .bandwidth)
+        var pace = HostPace(host: "https://example.org")
+        (pace.version, pace.limit) = (.http2, .bandwidth)
+        (pace.requests, pace.responses, pace.refusals) = (9, 8, 7)
+        (pace.concurrency, pace.perSecond) = (6, 5)
         pace.times = HostPace.TransferTimes(
             median: .milliseconds(12), percentile95: .microseconds(34_500))
         pace.failures.note(.init(.dns, httpStatus: nil))

@@ -29,16 +29,14 @@ extension RunCoordinator {
     }
 
     var hostPaces: [HostPace] {
-        ledger.tallies.largest.map { host, tally in
-            let pace = dispatch.scheduler.pace(of: host)
-            var summary = HostPace(
-                host: host, version: tally.version, requests: tally.requests,
-                responses: tally.responses, refusals: tally.refusals,
-                concurrency: pace.concurrency, perSecond: tally.perSecond,
-                limit: limit(pace.limit, tally))
-            summary.failures = tally.failures
-            summary.times = tally.transferTimes
-            return summary
+        ledger.tallies.largest.map { tally in
+            let found = dispatch.scheduler.pace(of: tally.pace.host)
+            var pace = tally.pace
+            pace.concurrency = found.concurrency
+            pace.limit = limit(found.limit, tally)
+            pace.perSecond = tally.perSecond
+            pace.times = tally.transferTimes
+            return pace
         }
     }
 

@@ -6,21 +6,18 @@ struct HostTallies {
     typealias Instant = ContinuousClock.Instant
 
     struct HostTally {
-        var requests = 0
-        var responses = 0
-        var refusals = 0
-        var version = HTTPVersion.http1_1
+        /// The counts of the host.
+        var pace: HostPace
         let firstStart: Instant
         var lastEnd: Instant
         /// Over reused connections: their transfers do not begin with a handshake.
         var waiting = Duration.zero
         var receiving = Duration.zero
         var times = DurationHistogram()
-        var failures = HostFailures()
 
         var perSecond: Double {
             let seconds = (lastEnd - firstStart).secondsValue
-            return seconds > 0 ? Double(responses) / seconds : 0
+            return seconds > 0 ? Double(pace.responses) / seconds : 0
         }
         var waitsForBodies: Bool { receiving > waiting * 2 }
         var transferTimes: HostPace.TransferTimes? {
@@ -30,7 +27,7 @@ struct HostTallies {
             return HostPace.TransferTimes(median: median, percentile95: high)
         }
         /// A host that was given up has more failures than requests.
-        fileprivate var weight: Int { max(requests, failures.count) }
+        fileprivate var weight: Int { max(pace.requests, pace.failures.count) }
     }
 
     private var tallies: [String: HostTally] = [:]
@@ -50,12 +47,12 @@ struct HostTallies {
     mutating func note(_ completion: TransferCompletion, of host: String, at now: Instant) {
         guard let connection = completion.connection else { return }
         update(host, since: now - completion.elapsed) { tally in
-            tally.responses += 1
+            tally.pace.responses += 1
             if case .response(let response, _) = completion.result {
                 tally.times.note(completion.elapsed)
-                if Response.isRefusalForPace(response.status) { tally.refusals += 1 }
+                if Response.isRefusalForPace(response.status) { tally.pace.refusals += 1 }
             }
-            tally.version = connection.version
+            tally.pace.version = connection.version
             tally.lastEnd = now
             guard connection.isReused else { return }
             tally.waiting += connection.timeToFirstByte
@@ -64,7 +61,7 @@ struct HostTallies {
     }
 
     mutating func noteRequest(to host: String, at now: Instant) {
-        update(host, since: now) { $0.requests += 1 }
+        update(host, since: now) { $0.pace.requests += 1 }
     }
 
     /// Counts an image that could not be had from a host, with or without a response.
@@ -73,7 +70,7 @@ struct HostTallies {
     ) {
         guard !reason.isLocal else { return }
         update(host, since: now) {
-            $0.failures.note(HostFailures.Cause(reason, httpStatus: httpStatus))
+            $0.pace.failures.note(HostFailures.Cause(reason, httpStatus: httpStatus))
         }
     }
 
@@ -81,7 +78,10 @@ struct HostTallies {
         _ host: String, since start: Instant, _ change: (inout HostTally) -> Void
     ) {
         if tallies.count >= HostTallies.maximum, tallies[host] == nil { forgetSmall() }
-        change(&tallies[host, default: HostTally(firstStart: start, lastEnd: start)])
+        change(
+            &tallies[
+                host,
+                default: HostTally(pace: HostPace(host: host), firstStart: start, lastEnd: start)])
     }
 
     mutating func noteTurn(hasRoomForImage: Bool) {
@@ -98,14 +98,14 @@ struct HostTallies {
         tallies = Dictionary(uniqueKeysWithValues: kept.map { ($0.key, $0.value) })
     }
 
-    var largest: [(host: String, tally: HostTally)] {
-        tallies.sorted { ($1.value.weight, $0.key) < ($0.value.weight, $1.key) }
-            .prefix(HostTallies.shownHosts).map { ($0.key, $0.value) }
+    var largest: some Collection<HostTally> {
+        tallies.values.sorted { ($1.weight, $0.pace.host) < ($0.weight, $1.pace.host) }
+            .prefix(HostTallies.shownHosts)
     }
 
     /// Returns the responses of a host a second since about a second ago; nil when unknown.
     mutating func recentRate(of host: String, at now: Instant) -> Double? {
-        guard let responses = tallies[host]?.responses else { return nil }
+        guard let responses = tallies[host]?.pace.responses else { return nil }
         guard let former = snapshot, former.host == host else {
             snapshot = (host, responses, now)
             recent = 0

@@ -17,33 +17,24 @@ package struct HostPace: Hashable, Sendable {
     package static let longestInterval = Duration.seconds(10)
 
     package var host: String
-    package var version: HTTPVersion
+    /// The last response's.
+    package var version = HTTPVersion.http1_1
     /// Requests sent, redirects and retries included.
-    package var requests: Int
-    package var responses: Int
-    package var refusals: Int
+    package var requests = 0
+    package var responses = 0
+    package var refusals = 0
     /// The limit of concurrent transfers at the end.
-    package var concurrency: Int
+    package var concurrency = 0
     /// Responses a second, from the first request to the last response.
-    package var perSecond: Double
+    package var perSecond = 0.0
     /// Nil if the list had too few entries to find one.
     package var limit: Limit?
     package var failures = HostFailures()
     /// Nil without a complete response.
     package var times: TransferTimes?
 
-    package init(
-        host: String, version: HTTPVersion, requests: Int, responses: Int, refusals: Int,
-        concurrency: Int, perSecond: Double, limit: Limit?
-    ) {
+    package init(host: String) {
         self.host = host
-        self.version = version
-        self.requests = requests
-        self.responses = responses
-        self.refusals = refusals
-        self.concurrency = concurrency
-        self.perSecond = perSecond
-        self.limit = limit
     }
 
     /// Percentiles of the times from request to end of a complete response.
