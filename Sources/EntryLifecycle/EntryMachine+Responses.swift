@@ -196,10 +196,7 @@ extension EntryMachine {
             return nil
         }
         // A part of an uncacheable response must not be stored either.
-        let verdict = Freshness.verdict(
-            fields: head.fields, receivedAt: head.receivedAt, transferTime: cost.elapsed,
-            rules: context.rules.freshness(entry.extras))
-        guard case .expires = verdict else { return nil }
+        guard expiry(head.fields, head, cost, context) != nil else { return nil }
         let url = journey.route.target.withoutCredentials.text
         if body.gap > 0 {
             // The response resumed this part.
@@ -223,10 +220,9 @@ extension EntryMachine {
     private func expiry(
         _ fields: [HeaderField], _ response: Response, _ cost: TransferCost, _ context: EntryContext
     ) -> Timestamp? {
-        Freshness.verdict(
+        Freshness.expiry(
             fields: fields, receivedAt: response.receivedAt, transferTime: cost.elapsed,
-            rules: context.rules.freshness(entry.extras)
-        ).expiry
+            rules: context.rules.freshness(entry.extras))
     }
 
     private mutating func endUncacheable(_ context: EntryContext) -> EntryAction {

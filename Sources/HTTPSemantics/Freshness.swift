@@ -3,40 +3,26 @@ package import PrefetchModel
 /// The time during which a stored response may be used without a request (RFC 9111 §4.2), for a
 /// private cache filled by batches.
 package struct Freshness: Sendable {
-    package enum StorageVerdict: Hashable, Sendable {
-        /// Must not be stored (`no-store`, §5.2.2.5).
-        case uncacheable
-        /// Usable without a request until then. ``Freshness/alwaysStale`` for a response that must
-        /// be validated at each use; any other instant is later.
-        case expires(Timestamp)
-
-        package var expiry: Timestamp? {
-            if case .expires(let time) = self { time } else { nil }
-        }
-    }
-
     /// The expiry of responses that must be validated at every use, regardless of the user's floor.
     package static let alwaysStale = Timestamp(milliseconds: 0)
 
-    /// Calculates the verdict on a response, or on a stored response updated by a 304.
+    /// Returns the time until which a response, or a stored one updated by a 304, is usable without
+    /// a request: ``alwaysStale`` if it must be validated at each use, else a later time. Nil if it
+    /// must not be stored (`no-store`, §5.2.2.5).
     ///
     /// `receivedAt` is the arrival of the last byte, and `transferTime` the `response_delay` of
-    /// §4.2.3. `Pragma` has no meaning in a response (§5.4).
-    ///
-    /// - Returns: the first that applies: forced lifetime; `no-store`; validation at each use
-    ///   (`no-cache`, `Vary: *`); the origin's or heuristic lifetime minus the age, within floor
-    ///   and ceiling.
-    package static func verdict(
+    /// §4.2.3. `Pragma` has no meaning in a response (§5.4). The first that applies counts: forced
+    /// lifetime; `no-store`; validation at each use (`no-cache`, `Vary: *`); the origin's or
+    /// heuristic lifetime minus the age, within floor and ceiling.
+    package static func expiry(
         fields: [HeaderField], receivedAt: Timestamp, transferTime: Duration, rules: Rules
-    ) -> StorageVerdict {
-        if let forced = rules.forced {
-            return .expires(receivedAt.advanced(by: max(.zero, forced)))
-        }
+    ) -> Timestamp? {
+        if let forced = rules.forced { return receivedAt.advanced(by: max(.zero, forced)) }
         let control = CacheControl(fields)
-        if control.forbidsStoring { return .uncacheable }
+        if control.forbidsStoring { return nil }
         // `Vary: *` never matches a later request (§4.1).
         if control.requiresValidation || Vary.matchesNothing(fields.values(of: "vary")) {
-            return .expires(alwaysStale)
+            return alwaysStale
         }
         // The first of several counts, as in §4.2.1. Without a valid one it is the time of
         // reception (RFC 9110 §6.6.1).
@@ -49,10 +35,8 @@ package struct Freshness: Sendable {
         let responseDelay = min(max(.zero, transferTime), .seconds(CacheControl.largestSeconds))
         let correctedAge = age(of: fields) + responseDelay
         let initialAge = max(receivedAt.timeSince(date), correctedAge)
-        return .expires(
-            bounded(
-                receivedAt.advanced(by: lifetime - initialAge), validatedAt: receivedAt,
-                rules: rules))
+        return bounded(
+            receivedAt.advanced(by: lifetime - initialAge), validatedAt: receivedAt, rules: rules)
     }
 
     /// Whether a response names its lifetime itself, by `max-age` or `Expires`.

@@ -67,9 +67,9 @@ extension StoredResponse {
     /// The stored response after a 304 that confirms it, with its fields replaced by the 304's
     /// (RFC 9111 §3.2, §4.3.4).
     ///
-    /// - Returns: the response to store, and the fields for ``Freshness/verdict``. The verdict may
-    ///   be `uncacheable` now, if the 304 has a `no-store`. `Age` and `Date` are only the 304's:
-    ///   the age of the older response has ended.
+    /// - Returns: the response to store, and the fields for its expiry: a 304 with a `no-store`
+    ///   forbids to store it. `Age` and `Date` are only the 304's: the age of the older response
+    ///   has ended.
     package func updated(
         by fields: [HeaderField], varyingOn request: [HeaderField], receivedAt: Timestamp
     ) -> (response: StoredResponse, fields: [HeaderField]) {

@@ -13,22 +13,15 @@ struct FreshnessTests {
         _ lines: [String], date: String? = now.httpDate, at received: Timestamp = now,
         transferTime: Duration = .zero, rules: Freshness.Rules = Freshness.Rules()
     ) -> Duration? {
-        let verdict = Freshness.verdict(
+        Freshness.expiry(
             fields: fields((date.map { ["Date: \($0)"] } ?? []) + lines), receivedAt: received,
-            transferTime: transferTime, rules: rules)
-        switch verdict {
-        case .uncacheable: return nil
-        case .expires(let time): return time.timeSince(received)
-        }
+            transferTime: transferTime, rules: rules
+        )?.timeSince(received)
     }
 
     private func expiry(_ lines: [String], rules: Freshness.Rules) -> Timestamp? {
-        switch Freshness.verdict(
+        Freshness.expiry(
             fields: fields(lines), receivedAt: Self.now, transferTime: .zero, rules: rules)
-        {
-        case .uncacheable: nil
-        case .expires(let time): time
-        }
     }
 
     // MARK: Lifetime

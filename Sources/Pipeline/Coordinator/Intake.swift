@@ -19,28 +19,23 @@ struct Intake {
         case warmDuplicate(expiresAt: Timestamp?)
         /// Fresh, with the resource of earlier warm entries without all of its variants.
         case warmAddition(resource: Int64, expiresAt: Timestamp)
-        /// It has the key of the entry at that position, but another request: either's result would
-        /// be wrong for the other.
-        case conflicting(since: String)
-        /// Its key has too many variants with it.
-        case overfull(since: String)
+        /// It has the key of an earlier entry, but another request, so that either's result would be
+        /// wrong for the other, or too many variants together with it.
+        case refused(message: String)
         /// Blacklisted, with the key of an earlier entry that was not warm.
         case blacklisted
 
         var isWarm: Bool {
             switch self {
             case .warm, .warmAddition: true
-            case .new, .duplicate, .addition, .warmDuplicate, .conflicting, .overfull,
-                .blacklisted:
-                false
+            case .new, .duplicate, .addition, .warmDuplicate, .refused, .blacklisted: false
             }
         }
 
         var isFirst: Bool {
             switch self {
             case .new, .warm: true
-            case .duplicate, .addition, .warmDuplicate, .warmAddition, .conflicting, .overfull,
-                .blacklisted:
+            case .duplicate, .addition, .warmDuplicate, .warmAddition, .refused, .blacklisted:
                 false
             }
         }
@@ -89,13 +84,14 @@ struct Intake {
             isBlacklisted: looked.blacklisting(of: number)?.isOfHost == false)
     }
 
-    static func conflict(since position: String) -> String {
-        "same key as \(position), but a different URL or different fields header= or sha256="
+    private static func conflict(since position: String) -> Arrival {
+        .refused(
+            message: "same key as \(position), but a different URL or different fields header= or "
+                + "sha256=")
     }
 
-    /// The message about a line that has too many variants together with the one at `position`.
-    static func overflow(since position: String) -> String {
-        "more than \(VariantSet.maximumCount) variants together with \(position)"
+    private static func overflow(since position: String) -> Arrival {
+        .refused(message: "more than \(VariantSet.maximumCount) variants together with \(position)")
     }
 
     /// Other lines of its key do not make the variants of one that `isBlacklisted`.
@@ -136,11 +132,11 @@ struct Intake {
         of entry: inout RawEntry, after first: Int, isBlacklisted: Bool
     ) throws -> Arrival {
         guard entry.requestMark == store.positions.requestMark(of: first) else {
-            return .conflicting(since: store.positions.place(of: first))
+            return Intake.conflict(since: store.positions.place(of: first))
         }
         let before = store.positions.variantSet(of: first)
         guard let both = try store.variantSets.union(before, entry.variantSet) else {
-            return .overfull(since: store.positions.place(of: first))
+            return Intake.overflow(since: store.positions.place(of: first))
         }
         guard both != before else {
             entry.variantsOfKey = both
@@ -161,11 +157,11 @@ struct Intake {
     ) throws -> Arrival {
         let expiresAt = finding.state.freshUntil
         guard entry.requestMark == unusualWarm.requestMark(of: resource) else {
-            return .conflicting(since: unusualWarm.position(of: resource))
+            return Intake.conflict(since: unusualWarm.position(of: resource))
         }
         let before = unusualWarm.variantSet(of: resource)
         guard let both = try store.variantSets.union(before, entry.variantSet) else {
-            return .overfull(since: unusualWarm.position(of: resource))
+            return Intake.overflow(since: unusualWarm.position(of: resource))
         }
         guard both != before else { return .warmDuplicate(expiresAt: expiresAt) }
         if isBlacklisted { return .new }

@@ -109,7 +109,7 @@ extension RunCoordinator {
             return lookedUp(identifier, .nothing)
         }
         lookAhead(from: identifier)
-        switch stages.takeFound(identifier) {
+        switch stages.ahead.take(identifier) {
         case .found(let findings): lookedUp(identifier, findings)
         case .awaited: break
         case .unknown: stages.find(lookup(of: identifier, machine.entry))

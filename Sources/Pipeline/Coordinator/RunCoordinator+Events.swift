@@ -69,7 +69,7 @@ extension RunCoordinator {
     func found(_ findings: CopyFindings) {
         switch findings.found {
         case .entry(let found, isAhead: true):
-            guard stages.noteFoundAhead(findings.token, found) else { return }
+            guard stages.ahead.arrived(findings.token, found) else { return }
             // It may have been cancelled since its turn.
             if store[findings.token]?.isLookingUp == true { lookedUp(findings.token, found) }
         case .entry(let found, isAhead: false):

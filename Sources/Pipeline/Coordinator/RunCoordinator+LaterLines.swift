@@ -39,7 +39,7 @@ extension RunCoordinator {
             }
         } catch {
             // Entries that cannot be read back are counted at the end.
-            ending.noteLoss()
+            ending.losesEntries = true
             fail(error)
         }
     }

@@ -83,7 +83,7 @@ extension RunCoordinator {
             return (store.positions.hasEnded(first) || isAnnotation(first))
                 && finding.state.freshUntil != nil
                 ? finding.resource : nil
-        case .new, .duplicate, .warmDuplicate, .conflicting, .overfull, .blacklisted: return nil
+        case .new, .duplicate, .warmDuplicate, .refused, .blacklisted: return nil
         }
     }
 
@@ -146,10 +146,8 @@ extension RunCoordinator {
             try ledger.finish(.duplicate) {
                 rules.result(of: entry, .duplicate, expiresAt: expiresAt)
             }
-        case .conflicting(since: let position):
-            try finishRefused(entry, Intake.conflict(since: position))
-        case .overfull(since: let position):
-            try finishRefused(entry, Intake.overflow(since: position))
+        case .refused(let message):
+            try finishRefused(entry, message)
         case .blacklisted:
             guard let failure = looked.blacklisting(of: number) else {
                 preconditionFailure("a blacklisted entry has a failure")

@@ -234,7 +234,7 @@ package final class RunCoordinator {
                 guard let identifier = try dispatch.removeNext() else { return }
                 cancel(identifier)
             } catch {
-                ending.noteLoss()
+                ending.losesEntries = true
                 fail(error)
             }
         }
@@ -260,7 +260,7 @@ package final class RunCoordinator {
             switch event {
             // The cookie jar is written at the very end.
             case .writerFailed(let error), .transfersFailed(let error): fail(error)
-            case .stop(let signal): ending.noteLateStop(signal: signal)
+            case .stop(let signal): ending.stopSignal = signal
             case .transferred, .found, .processed, .committed, .lookupsFailed: break
             }
         }
@@ -306,7 +306,7 @@ package final class RunCoordinator {
 
     private func isStoppedLate() -> Bool {
         for case .stop(let signal) in events.take(wantsInput: false, until: clock.now).events {
-            ending.noteLateStop(signal: signal)
+            ending.stopSignal = signal
         }
         return ending.isInterrupted
     }

@@ -139,10 +139,9 @@ extension ListFetcher {
     private func expiry(
         _ fields: [HeaderField], _ response: Response, _ arrival: ListArrival
     ) -> Timestamp? {
-        Freshness.verdict(
+        Freshness.expiry(
             fields: fields, receivedAt: response.receivedAt, transferTime: arrival.elapsed,
-            rules: freshness
-        ).expiry
+            rules: freshness)
     }
 }
 

@@ -102,12 +102,8 @@ package struct RunPlanner {
             note(.fresh, nil, entry, looked.batch)
         case .duplicate, .warmDuplicate, .addition:
             note(.duplicate, "an earlier line has its key", entry, looked.batch)
-        case .conflicting(let since):
-            note(
-                .invalid, Intake.conflict(since: since), reason: .invalidEntry, entry, looked.batch)
-        case .overfull(let since):
-            note(
-                .invalid, Intake.overflow(since: since), reason: .invalidEntry, entry, looked.batch)
+        case .refused(let message):
+            note(.invalid, message, reason: .invalidEntry, entry, looked.batch)
         case .new, .blacklisted:
             readNew(entry, looked.findings[number], looked)
         }

@@ -11,13 +11,13 @@ struct RunEnding {
     var unreported: (any Error)?
     /// The first error; later ones follow from it.
     private(set) var fatal: RunFailure?
-    private(set) var stopSignal: Int32?
+    var stopSignal: Int32?
     private(set) var limit: RunLimit?
     private var startsNothing = false
     private var cancelTime: ContinuousClock.Instant?
     /// Whether that time has passed: nothing more is decoded.
     private var isCancelling = false
-    private(set) var losesEntries = false
+    var losesEntries = false
 
     /// The time for finishing running work, of the ten seconds that a stop may take.
     private static let finishingTime = Duration.seconds(5)
@@ -76,8 +76,6 @@ struct RunEnding {
         lastStart.map { $0 <= now } ?? false
     }
 
-    mutating func noteLateStop(signal: Int32) { stopSignal = signal }
-    mutating func noteLoss() { losesEntries = true }
     mutating func setHint(_ hint: String?) { if let hint { fatal?.error.hint = hint } }
 
     /// Returns the earliest of a time, the time of cancelling and the end of starts.

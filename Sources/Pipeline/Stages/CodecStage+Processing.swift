@@ -250,21 +250,16 @@ extension CodecError {
 
     /// The reported reason and details for a body of known length.
     package var framedFailure: Failure {
-        let (reason, message) = verdict
-        return Failure(reason, message)
-    }
-
-    private var verdict: (FailureReason, String) {
         switch self {
-        case .notAnImage(let message): (.notAnImage, message)
-        case .unsupported(let message): (.unsupportedImage, message)
-        case .tooManyPixels(let message): (.tooManyPixels, message)
-        case .corrupt(let message, _): (.corruptImage, message)
-        case .leftOut(let reason, let message): (reason, message)
-        case .limitExceeded(let message): (.unsupportedImage, message)
-        case .outOfMemory(let message), .encodingFailed(let message): (.internal, message)
+        case .notAnImage(let message): Failure(.notAnImage, message)
+        case .unsupported(let message), .limitExceeded(let message):
+            Failure(.unsupportedImage, message)
+        case .tooManyPixels(let message): Failure(.tooManyPixels, message)
+        case .corrupt(let message, _): Failure(.corruptImage, message)
+        case .leftOut(let reason, let message): Failure(reason, message)
+        case .outOfMemory(let message), .encodingFailed(let message): Failure(.internal, message)
         // Handled before.
-        case .cancelled: (.internal, description)
+        case .cancelled: Failure(.internal, description)
         }
     }
 }

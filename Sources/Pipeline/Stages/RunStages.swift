@@ -13,7 +13,7 @@ struct RunStages {
     private var writerError: (any Error)?
     private(set) var processing = 0
     private(set) var lookingUp = 0
-    private(set) var ahead = LookAhead()
+    var ahead = LookAhead()
 
     /// Messages for the threads, sent at the end of a turn of the run's loop: a wake-up costs more
     /// than a small file.
@@ -69,9 +69,6 @@ struct RunStages {
         if ahead.ask(identifier) { outgoing.lookups.append(request()) }
     }
 
-    /// Returns the findings of an entry at its turn, if it was looked up ahead.
-    mutating func takeFound(_ identifier: Int) -> LookAhead.FoundAhead { ahead.take(identifier) }
-
     /// Sends the batch of requests. If the transfers cannot be started, no events follow.
     mutating func sendRequests() throws {
         guard !outgoing.requests.isEmpty else { return }
@@ -122,10 +119,6 @@ struct RunStages {
     static let tooLarge = Failure(.disk, "it is larger than --max-size")
 
     mutating func noteFound() { lookingUp -= 1 }
-    /// Stores the findings of a look-up ahead; returns whether the entry waits for them.
-    mutating func noteFoundAhead(_ identifier: Int, _ findings: Findings) -> Bool {
-        ahead.arrived(identifier, findings)
-    }
     mutating func noteProcessed() { processing -= 1 }
     /// Notes that the pending look-ups will have no results.
     mutating func noteLookupsLost() {

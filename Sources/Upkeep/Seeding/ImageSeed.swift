@@ -135,12 +135,10 @@ package struct ImageSeed {
 
     /// Without a validator, a stale image is downloaded again completely.
     private func validation(of url: RequestURL, at now: Timestamp) -> ResourceValidation {
-        let verdict = Freshness.verdict(
+        let expiry = Freshness.expiry(
             fields: [], receivedAt: now, transferTime: .zero,
             rules: configuration.lifetimes.rules(nil))
-        guard case .expires(let expiry) = verdict else {
-            preconditionFailure("no field forbids that it is stored")
-        }
+        guard let expiry else { preconditionFailure("no field forbids that it is stored") }
         return ResourceValidation(
             location: ResourceLocation(url: url.text, finalURL: nil, host: url.origin),
             response: StoredResponse(fields: [], varyingOn: [], receivedAt: now),
