@@ -16,7 +16,7 @@ extension EntryMachine {
         case .asking: ask(context)
         case .deriving where entry.state.isSeeded: adopt(context)
         case .deriving where isOther: fetchAgain(context)
-        case .deriving: derive(.fresh, context)
+        case .deriving: derive(nil, context)
         case .givingUp(let trouble): endGivenUp(trouble, context)
         }
     }
@@ -101,8 +101,9 @@ extension EntryMachine {
 
     // MARK: Without a request
 
+    /// Makes the missing variants of a copy that is fresh, or that a response has confirmed.
     mutating func derive(
-        _ confirmation: Processing.Confirmation, _ context: EntryContext
+        _ confirmation: ResourceValidation?, _ context: EntryContext
     ) -> EntryAction {
         guard let copy = findings.copy else { return fetchAgain(context) }
         if copy.isComplete {
@@ -154,22 +155,6 @@ extension EntryMachine {
             failure = Failure(trouble.reason, "not requested: \(trouble.message)")
         }
         return finish(failure, hadTurn ? .origin : .hostGivenUp)
-    }
-}
-
-extension Processing.Confirmation {
-    var validation: ResourceValidation? {
-        switch self {
-        case .fresh: nil
-        case .confirmed(let validation): validation
-        }
-    }
-
-    var outcome: Outcome {
-        switch self {
-        case .fresh: .derived
-        case .confirmed: .revalidated
-        }
     }
 }
 

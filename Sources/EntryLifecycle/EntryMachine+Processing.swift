@@ -53,14 +53,11 @@ extension EntryMachine {
 
     /// Takes the stored part of a body that broke off; nil when it could not be stored.
     package mutating func partSaved(_ part: PartialBody?, in context: EntryContext) -> EntryAction {
-        guard case .savingPart(let end) = state else {
+        guard case .savingPart(let failure) = state else {
             preconditionFailure("only the body of a broken transfer is kept")
         }
         journey.findings.part = part
-        switch end {
-        case .failure(let failure): return fail(failure, context)
-        case .cancellation: return cancel()
-        }
+        return failure.map { fail($0, context) } ?? cancel()
     }
 
     // MARK: Changes to write
@@ -95,28 +92,25 @@ extension EntryMachine {
     }
 
     mutating func commit(
-        _ copy: StoredCopy, _ ends: [VariantEnd], _ confirmation: Processing.Confirmation,
+        _ copy: StoredCopy, _ ends: [VariantEnd], _ confirmation: ResourceValidation?,
         remark: String, warning: String? = nil, _ context: EntryContext
     ) -> EntryAction {
         var stored: EntryEnd.Stored
-        let validation: ResourceValidation?
-        switch confirmation {
-        case .fresh:
-            validation = nil
+        if let confirmation {
+            stored = EntryEnd.Stored(ends, confirmation, remark: remark)
+        } else {
             var expiresAt = copy.expiresAt
             if case .derivable(let newExpiry) = entry.state {
                 expiresAt = max(expiresAt, newExpiry)
             }
             stored = EntryEnd.Stored(variants: ends, expiresAt: expiresAt, remark: remark)
-        case .confirmed(let confirmed):
-            validation = confirmed
-            stored = EntryEnd.Stored(ends, confirmed, remark: remark)
         }
         stored.warning = warning
+        let outcome: Outcome = confirmation == nil ? .derived : .revalidated
         return commit(
-            .kept(resource: copy.resource, validation, used: context.used),
+            .kept(resource: copy.resource, confirmation, used: context.used),
             ends.changes(to: copy, context),
-            EntryEnd(stored, confirmation.outcome, ends.failure) { _ in .ours }, context)
+            EntryEnd(stored, outcome, ends.failure) { _ in .ours }, context)
     }
 
     mutating func commit(

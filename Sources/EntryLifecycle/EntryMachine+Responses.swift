@@ -125,7 +125,7 @@ extension EntryMachine {
         let validation = ResourceValidation(
             location: location, response: storable(updated, context),
             validatedAt: response.receivedAt, expiresAt: expiresAt)
-        return derive(.confirmed(validation), context)
+        return derive(validation, context)
     }
 
     private mutating func follow(
@@ -157,7 +157,7 @@ extension EntryMachine {
             let part = partToKeep(of: interrupted, cost, request, context)
         {
             // The next attempt waits until the part is stored, and resumes there.
-            state = .savingPart(then: .failure(transfer.failure))
+            state = .savingPart(then: transfer.failure)
             return .keepPart(part, receivedAt: interrupted.head.receivedAt)
         }
         let isUnanswered =
@@ -181,7 +181,7 @@ extension EntryMachine {
         guard let interrupted, let part = partToKeep(of: interrupted, cost, request, context) else {
             return cancel()
         }
-        state = .savingPart(then: .cancellation)
+        state = .savingPart(then: nil)
         return .keepPart(part, receivedAt: interrupted.head.receivedAt)
     }
 

@@ -42,8 +42,8 @@ extension EntryMachine {
             url: entry.listedURL.text, key: entry.key, outcome: end.outcome,
             httpStatus: history.httpStatus, attempts: history.attempts,
             bytesReceived: history.bytesReceived, stages: history.stages)
-        if case .turn(let position) = history.beginning {
-            result.start = position
+        if let start = history.start {
+            result.start = start
             result.exchange = exchange
         }
         switch end {

@@ -9,7 +9,8 @@ extension EntryMachine {
         case queued
         case lookingUp(then: LookupPurpose)
         case asking(EntryRequest)
-        case savingPart(then: TransferInterruption)
+        /// The failure broke the body off; nil for a cancelled transfer.
+        case savingPart(then: Failure?)
         case processing(Processing)
         /// The writer has a change of its row; the end follows the commit.
         case committing(EntryEnd)
@@ -24,25 +25,14 @@ enum LookupPurpose: Sendable {
     case givingUp(Failure)
 }
 
-/// The reason why a body broke off, which decides the step after storing its part.
-enum TransferInterruption: Sendable {
-    case failure(Failure)
-    case cancellation
-}
-
 struct Processing: Sendable {
     enum ProcessedSource: Sendable {
         /// `isContinued`: whether the body began with a stored part.
         case body(isContinued: Bool, ResourceValidation)
-        case original(Confirmation)
+        /// The original of a copy that is fresh, or that this response has confirmed.
+        case original(ResourceValidation?)
         case seed(ResourceValidation)
         case refusal
-    }
-
-    /// The validity of a resource with an original in use.
-    enum Confirmation: Sendable {
-        case fresh
-        case confirmed(ResourceValidation)
     }
 
     let source: ProcessedSource

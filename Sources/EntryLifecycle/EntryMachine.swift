@@ -89,7 +89,7 @@ package struct EntryMachine: Sendable {
     package mutating func start(position: Int, at now: ContinuousClock.Instant) -> EntryAction {
         checkTurn()
         if !history.hadTurn {
-            history.beginning = .turn(position: position)
+            history.start = position
             history.stages.queue = now - entry.queuedAt
         }
         switch journey.turn {

@@ -16,12 +16,6 @@ final class EntryPast: @unchecked Sendable {
 
 /// The past of an entry that has had a turn.
 package struct History: Sendable {
-    package enum Beginning: Hashable, BitwiseCopyable, Sendable {
-        case noTurn
-        /// `position`: the place of its first turn among the run's starts, from 1.
-        case turn(position: Int)
-    }
-
     package enum LastResult: Hashable, Sendable {
         case none
         /// `contentType` is nil for a response without the field.
@@ -30,7 +24,8 @@ package struct History: Sendable {
         case failure(status: Int?, curlCode: Int?)
     }
 
-    package var beginning = Beginning.noTurn
+    /// The place of its first turn among the run's starts, from 1; nil before it.
+    package var start: Int?
     /// Attempts so far, each from the listed URL on.
     package var attempts = 0
     /// Attempts at earlier URLs of its line.
@@ -62,7 +57,7 @@ package struct History: Sendable {
 
     package init() {}
 
-    package var hadTurn: Bool { beginning != .noTurn }
+    package var hadTurn: Bool { start != nil }
 
     package var httpStatus: Int? {
         switch lastResult {

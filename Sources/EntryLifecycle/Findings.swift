@@ -9,18 +9,13 @@ package struct Findings: Sendable {
     package var formerFailure: FormerFailure?
     /// Whether an earlier run gave up the host for the same reason. Looked up only for entries of
     /// a host that is given up; false for all others.
-    package var wasGivenUpBefore: Bool
+    package var wasGivenUpBefore = false
 
     package static let nothing = Findings()
 
-    package init(
-        copy: StoredCopy? = nil, part: PartialBody? = nil, formerFailure: FormerFailure? = nil,
-        wasGivenUpBefore: Bool = false
-    ) {
+    package init(copy: StoredCopy? = nil, part: PartialBody? = nil) {
         self.copy = copy
         self.part = part
-        self.formerFailure = formerFailure
-        self.wasGivenUpBefore = wasGivenUpBefore
     }
 }
 

@@ -189,7 +189,7 @@ extension SpillCoding {
     }
 
     mutating func code(_ history: inout History) {
-        code(&history.beginning)
+        code(&history.start)
         code(&history.attempts)
         code(&history.attemptsAtOthers)
         let start = History.EarlierFailure(

@@ -259,7 +259,7 @@ struct EntryStoreTests {
             .failure(status: nil, curlCode: 7), .failure(status: 200, curlCode: nil),
         ]
         var history = History()
-        history.beginning = number % 3 == 0 ? .noTurn : .turn(position: number)
+        history.start = number % 3 == 0 ? nil : number
         history.attempts = number % 4
         history.attemptsAtOthers = number % 2
         if number % 4 != 0 {

@@ -99,11 +99,11 @@ package struct RunPlanner {
     ) {
         switch arrival {
         case .warm, .warmAddition:
-            note(.fresh, nil, entry, looked.batch)
+            note(.fresh, nil, entry.record, looked.batch, entry.text)
         case .duplicate, .warmDuplicate, .addition:
-            note(.duplicate, "an earlier line has its key", entry, looked.batch)
+            note(.duplicate, "an earlier line has its key", entry.record, looked.batch, entry.text)
         case .refused(let message):
-            note(.invalid, message, reason: .invalidEntry, entry, looked.batch)
+            note(.invalid, message, reason: .invalidEntry, entry.record, looked.batch, entry.text)
         case .new, .blacklisted:
             readNew(entry, looked.findings[number], looked)
         }
@@ -126,7 +126,7 @@ package struct RunPlanner {
             (state, message) = (.excluded, "\(cause) (--offline)")
         }
         if state == .excluded || state == .blacklisted { intake.noteUnrequested(identifier) }
-        note(state, message, reason: reason, entry, looked.batch)
+        note(state, message, reason: reason, entry.record, looked.batch, entry.text)
         guard state.isRequested else { return }
         let host = RequestURL(normalized: entry.url).origin
         hosts[host, default: RunPlan.PlannedHost(name: host)].requests += 1
@@ -135,13 +135,6 @@ package struct RunPlanner {
 
     private mutating func note(
         _ state: RunPlan.LineState, _ message: String?, reason: FailureReason? = nil,
-        _ entry: RawEntry, _ batch: EntryBatch
-    ) {
-        note(state, message, reason: reason, entry.record, batch, entry.text)
-    }
-
-    private mutating func note(
-        _ state: RunPlan.LineState, _ message: String?, reason: FailureReason?,
         _ record: EntryBatch.Record, _ batch: EntryBatch, _ text: UnsafeRawBufferPointer
     ) {
         plan.count(state)
