@@ -94,26 +94,19 @@ package struct CacheControl: Hashable, Sendable {
 }
 
 private struct Directive {
-    enum Argument {
-        case none
-        /// The token, or the content of the quoted string.
-        case value([UInt8])
-        case malformed
-    }
-
     let name: String
-    let argument: Argument
+    /// The token, or the content of the quoted string; nil without a well-formed one.
+    let argument: [UInt8]?
 
     /// The argument as a number of seconds; nil if it is not a number.
     var duration: Duration? {
-        guard case .value(let bytes) = argument else { return nil }
-        return CacheControl.deltaSeconds(bytes).map { .seconds($0) }
+        argument.flatMap { CacheControl.deltaSeconds($0) }.map { .seconds($0) }
     }
 
     /// Whether the argument is a list of at least one field name and of nothing else.
     var namesFields: Bool {
-        guard case .value(let bytes) = argument else { return false }
-        let members = FieldSyntax.members(of: FieldSyntax.text(bytes))
+        guard let argument else { return false }
+        let members = FieldSyntax.members(of: FieldSyntax.text(argument))
         return !members.isEmpty && members.allSatisfy { FieldSyntax.isToken($0) }
     }
 
@@ -149,21 +142,17 @@ private struct Directive {
         guard !name.isEmpty else { return nil }
         self.name = FieldSyntax.text(name).lowercased()
         let rest = member[name.endIndex...]
-        guard let separator = rest.first else {
-            argument = .none
-            return
-        }
         let value = rest.dropFirst()
-        if separator != UInt8(ascii: "=") {
-            argument = .malformed
+        if rest.first != UInt8(ascii: "=") {
+            argument = nil
         } else if FieldSyntax.isToken(value) {
-            argument = .value(Array(value))
+            argument = Array(value)
         } else if value.first == FieldSyntax.quote,
             Directive.endOfString(value) == value.endIndex
         {
-            argument = .value(Directive.unescaped(value.dropFirst().dropLast()))
+            argument = Directive.unescaped(value.dropFirst().dropLast())
         } else {
-            argument = .malformed
+            argument = nil
         }
     }
 
