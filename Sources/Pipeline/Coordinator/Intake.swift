@@ -19,8 +19,8 @@ struct Intake {
         case warmDuplicate(expiresAt: Timestamp?)
         /// Fresh, with the resource of earlier warm entries without all of its variants.
         case warmAddition(resource: Int64, expiresAt: Timestamp)
-        /// It has the key of an earlier entry, but another request, so that either's result would be
-        /// wrong for the other, or too many variants together with it.
+        /// It has the key of an earlier entry, but another request: either's result would be wrong
+        /// for the other. Or both have too many variants together.
         case refused(message: String)
         /// Blacklisted, with the key of an earlier entry that was not warm.
         case blacklisted
