@@ -66,8 +66,8 @@ extension Connection {
             watch)
     }
 
-    /// Interrupts `body` soon after `isStopped` returns true, by `SQLITE_INTERRUPT`. It is called
-    /// every few thousand instructions, in place of the time limit.
+    /// Interrupts `body` soon after `isStopped` returns true, by `SQLITE_INTERRUPT`. The
+    /// closure is called every few thousand instructions, in place of the time limit.
     package func withInterruption<Result>(
         when isStopped: () -> Bool, _ body: () throws -> Result
     ) throws -> Result {

@@ -47,7 +47,8 @@ extension CacheCatalog {
         }
     }
 
-    /// The failed last refresh of a resource; nil if it is of another URL with its key.
+    /// The failed last refresh of a resource until one succeeds; nil if it is of another URL with
+    /// its key.
     package func failure(of resource: Resource) throws(StorageError) -> FailureRecord? {
         try database.read("looking up a failure") { database in
             try CacheCatalog.failure(of: resource, in: database)

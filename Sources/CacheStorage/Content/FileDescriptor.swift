@@ -95,7 +95,12 @@ final class FileDescriptor: Sendable {
     func forEachEntry(_ body: (UnsafeMutablePointer<dirent>) -> Void) throws(StorageError) {
         // A directory stream takes over its descriptor and position, so it gets its own.
         let own = openat(number, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        guard own >= 0, let stream = fdopendir(own) else { throw .system("open", path) }
+        guard own >= 0 else { throw .system("open", path) }
+        guard let stream = fdopendir(own) else {
+            let error = StorageError.system("open", path)
+            close(own)
+            throw error
+        }
         defer { closedir(stream) }
         errno = 0
         while let entry = readdir(stream) {

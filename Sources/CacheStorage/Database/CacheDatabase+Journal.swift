@@ -58,7 +58,8 @@ extension CacheDatabase {
     static func openForExamination(
         _ directory: CacheDirectory, _ path: String
     ) throws -> Connection {
-        // A killed run's log may be a header, with another log's index (SQLITE_PROTOCOL).
+        // A killed run's log may be only a header, with the index of an earlier log, for which
+        // SQLite waits (SQLITE_PROTOCOL).
         let hasIndex =
             directory.contains(CacheDirectory.databaseName + "-shm") && hasFrames(directory)
         guard usesLog(directory), !hasIndex else {

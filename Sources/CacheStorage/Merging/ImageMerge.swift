@@ -93,7 +93,7 @@ struct ImageMerge {
         source.identifiers[cursor.id] = merged
         let image = try tables.spool.image(of: cursor, as: merged)
         let host = try insert(cursor, as: merged)
-        try forEachVariant(of: cursor) { variant in
+        try ImageMerge.forEachVariant(of: cursor, in: tables) { variant in
             let columns = tables.variant
             let oldName = try variant.integer(columns.name)
             let name = source.names[oldName]
@@ -180,7 +180,7 @@ struct ImageMerge {
         for index in candidates.indices {
             let source = candidates[index].cursor.source
             source.identifiers[candidates[index].cursor.id] = merged
-            try forEachVariant(of: candidates[index].cursor) { variant in
+            try ImageMerge.forEachVariant(of: candidates[index].cursor, in: tables) { variant in
                 let row = try tables.row(of: variant, from: source)
                 // Another row may still have its file.
                 if hasFile(row.image, of: source) {
@@ -210,8 +210,9 @@ struct ImageMerge {
         return lostFiles.map { !$0.contains(image.digest) } ?? source.directory.hasWholeFile(image)
     }
 
-    /// The values by which rows of one key are compared: first the validation, unless a wrong
-    /// clock's in the future, at last everything, so that the order of the sources does not matter.
+    /// The values by which rows of one key are compared: first the validation, at last everything,
+    /// so that the order of the sources does not matter. A validation in the future is a wrong
+    /// clock's, and counts less than any other.
     private func rank(of row: borrowing Statement) throws -> [Statement.Value] {
         let layout = tables.resources.layout
         let isPast =
@@ -241,9 +242,11 @@ struct ImageMerge {
                 digest: row.image.digest, bytes: row.image.size.bytes, format: row.image.format))
     }
 
-    /// Calls `body` with the valid variants of a source's current resource.
-    private func forEachVariant(
-        of cursor: ResourceCursor, _ body: (borrowing Statement) throws -> Void
+    /// Calls `body` with the valid variants of a source's current resource. Static, since `body`
+    /// changes the merge: a method would first copy all of it.
+    private static func forEachVariant(
+        of cursor: ResourceCursor, in tables: MergedImageTables,
+        _ body: (borrowing Statement) throws -> Void
     ) throws {
         try cursor.source.forEachRow(
             of: tables.variants, where: "resource_id = ?1 ORDER BY recipe", .integer(cursor.id),

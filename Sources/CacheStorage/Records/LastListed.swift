@@ -35,7 +35,8 @@ package struct LastListed: Sendable {
     }
 
     func isUnlisted(_ image: ScannedImage, since time: Timestamp, at now: Timestamp) -> Bool {
-        // Runs validate images that they list. Without a set, it is unlisted since the first one.
+        // Runs validate images that they list. An image in no set has been unlisted at
+        // most since the first set.
         let known = self.time(of: image.id) ?? begin ?? now
         return max(known, image.validatedAt) < time
     }

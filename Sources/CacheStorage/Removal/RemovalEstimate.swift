@@ -100,7 +100,8 @@ package final class RemovalEstimate: ImageRemoving {
         guard !gone.images.contains(candidate.id) else { return false }
         func left(_ selector: VariantSelector?) throws -> [(image: StoredImage?, recipe: String)] {
             let before = gone.variants[candidate.id] ?? []
-            // They are removed only beside a current one, which may be counted as removed by now.
+            // Superseded variants are removed only with a current one there, which may be counted
+            // as removed by now.
             if selector == .superseded, !before.isEmpty {
                 let used = try database.all(
                     "SELECT recipe FROM variant WHERE resource_id = ? AND superseded = 0",

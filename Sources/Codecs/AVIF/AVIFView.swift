@@ -39,6 +39,8 @@
                 var tracks = BoxWalk(source, in: box.payload, allowsOpenEnds: true)
                 while let track = try? tracks.box() {
                     guard track.isA("trak"), isHidden(track, in: source) else { continue }
+                    // Real files have a few of them.
+                    guard changes.count < CodecLimits.maximumPieces else { break }
                     change(track.start + 4, Array("free".utf8))
                 }
             }

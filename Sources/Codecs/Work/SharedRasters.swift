@@ -235,7 +235,7 @@ struct PlaceholderCollector {
 }
 
 /// The rasters of one source, at most one for each scale.
-struct ScaledRasters {
+struct ScaledRasters: ~Copyable {
     private final class Place {
         var raster: Raster?
 

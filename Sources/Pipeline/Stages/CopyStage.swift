@@ -74,9 +74,10 @@ private struct CopyLookups: Sendable {
         _ requests: [CopyRequest], with reader: CacheReader, _ seedReader: CacheCatalog?
     ) throws(StorageError) -> [CopyFindings] {
         // All copies by one query, and all failures by another.
-        let entries = requests.enumerated().compactMap { place, request in
+        let entries = requests.enumerated().compactMap {
+            place, request -> (place: Int, entry: Entry, variants: VariantSet)? in
             guard case .entry(let entry, let variants, isAhead: _) = request.subject else {
-                return (place: Int, entry: Entry, variants: VariantSet)?.none
+                return nil
             }
             return (place, entry, variants)
         }

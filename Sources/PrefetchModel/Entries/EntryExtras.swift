@@ -37,10 +37,13 @@ package struct EntryExtras: Hashable, Sendable {
 
     /// The fields that are not about variants; nil without any.
     package var withoutVariants: EntryExtras? {
-        let others = EntryExtras(
+        guard
+            timeToLive != nil || !attributes.isEmpty || !headers.isEmpty || !alternatives.isEmpty
+                || sourceDigest != nil || columns != nil
+        else { return nil }
+        return EntryExtras(
             timeToLive: timeToLive, attributes: attributes, headers: headers,
             alternatives: alternatives, sourceDigest: sourceDigest, columns: columns)
-        return others == EntryExtras() ? nil : others
     }
 
     /// The limit of attributes per entry. Without one, a line of 64 KiB could create 9,000 database

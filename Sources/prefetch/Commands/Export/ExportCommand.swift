@@ -164,6 +164,7 @@ struct ExportCommand: InvokedCommand {
             let tree = try ExportTree(
                 folder, for: plan, self.tree.settings(collection.gap), from: catalog.directory,
                 at: now)
+            // Noted as `signals.caught`.
             signals.hand { _ in }
             let problems = try tree.write(
                 workers: AvailableProcessors.count,

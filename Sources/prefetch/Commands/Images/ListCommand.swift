@@ -50,7 +50,7 @@ struct ListCommand: ParsableCommand {
         let now = WallClock.now()
         let prefix = printsAbsolutePaths ? try cache.absolutePath() + "/" : ""
         let selection = try options.selection(in: catalog, at: now)
-        guard !json else {
+        if json {
             var lines = LineWriter.standardOutput()
             try catalog.forEachItem(of: selection) { item in
                 var object = JSONObject(item, attributes: item.attributes, at: now)

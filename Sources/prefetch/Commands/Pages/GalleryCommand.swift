@@ -36,6 +36,7 @@ struct GalleryCommand: ParsableCommand {
 
     func run() throws {
         let signals = try SignalWatcher()
+        // Noted as `signals.caught`.
         signals.hand { _ in }
         let catalog = try cache.catalog()
         let now = WallClock.now()

@@ -198,7 +198,8 @@ extension EncodingFlags {
 }
 
 extension Flags<EncodingFlags> {
-    /// Applies the flags, with the files that the parser's validation has read.
+    /// Applies the flags, again to ``combined``: it has the files that the parser's validation has
+    /// read. Each effect replaces a value.
     func applyVariants(to settings: inout RunSettings) throws {
         settings.encoding = combined
         try apply(to: &settings)
