@@ -54,8 +54,10 @@ private func runPython(_ program: String, _ sql: String, _ database: String) thr
     try sql.write(toFile: script, atomically: true, encoding: .utf8)
     defer { try? FileManager.default.removeItem(atPath: script) }
     let process = Process()
-    process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-    process.arguments = ["python3", "-c", "import sqlite3, sys\n" + program, database, script]
+    process.executableURL = URL(filePath: "/usr/bin/python3")
+    process.arguments = [
+        "-I", "-S", "-c", "import sqlite3, sys\n" + program, database, script,
+    ]
     let output = Pipe()
     process.standardOutput = output
     try process.run()

@@ -125,8 +125,8 @@ struct NetworkFileSystemTests {
             os._exit(0)
             """
         let process = Process()
-        process.executableURL = URL(filePath: "/usr/bin/env")
-        process.arguments = ["python3", "-c", script, database]
+        process.executableURL = URL(filePath: "/usr/bin/python3")
+        process.arguments = ["-I", "-S", "-c", script, database]
         try process.run()
         process.waitUntilExit()
         #expect(try Data(contentsOf: journal).count > 0)

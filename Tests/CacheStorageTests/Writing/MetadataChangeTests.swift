@@ -201,9 +201,9 @@ struct MetadataChangeTests {
         try store([Sample.row(key: "http://a/1", bytes: [1])], in: cache)
         let database = folder.path + "/cache/prefetch.sqlite"
         let holder = Process()
-        holder.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+        holder.executableURL = URL(filePath: "/usr/bin/python3")
         holder.arguments = [
-            "python3", "-c",
+            "-I", "-S", "-c",
             """
             import sqlite3, sys
             c = sqlite3.connect(sys.argv[1], isolation_level=None)
