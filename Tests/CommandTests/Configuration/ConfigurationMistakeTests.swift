@@ -51,7 +51,7 @@ struct ConfigurationMistakeTests {
                 "c.toml:1: unknown key 'jbos'\nhint: did you mean 'jobs'?\n",
                 "c.toml:6: 'quality' takes 1 to 100\n",
                 "c.toml:8: 'encode' takes same, jpeg, png, webp, avif, auto or original\n",
-                "c.toml:10: unknown key 'jobs'\n", "c.toml:13: list 'a' has no file\n",
+                "c.toml:10: unknown key 'jobs'\n", "c.toml:12: list 'a' has no file\n",
                 "c.toml:2: The value 'x' is invalid for '--jobs <n>'\n",
                 "c.toml:3: The value 'jpge' is invalid for '--encode <format>': it takes "
                     + "same, jpeg, png, webp, avif, auto or original\n",
