@@ -5,7 +5,7 @@ import Testing
 
 /// Short samples of the scripts in `Scripts/torture`. Their last line is `N passed, N failed`.
 @Suite(
-    .timeLimit(.minutes(20)), .serialized,
+    .timeLimit(.minutes(20)),
     .enabled(if: !Sanitizer.isActive, "times and crashes are not the program's own"))
 struct CacheDurabilityTests {
     private static let root = SourceTree.root
