@@ -5,7 +5,7 @@ import Transfers
 
 @testable import Buckets
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct MetadataServiceTests {
     private static let roles = "/latest/meta-data/iam/security-credentials/"
 

@@ -7,7 +7,7 @@ import Transfers
 
 @testable import Buckets
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct ObjectTests {
     private let image = (0..<200_000).map { UInt8(truncatingIfNeeded: $0 &* 31) }
 

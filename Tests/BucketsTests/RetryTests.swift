@@ -6,7 +6,7 @@ import Transfers
 
 @testable import Buckets
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct RetryTests {
     /// Reads the object `a` from a service that gives these responses.
     private func read(

@@ -6,7 +6,7 @@ import Transfers
 @testable import Buckets
 
 /// The settings of a run that hold for buckets, and the others.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct RouteTests {
     private func read(
         _ settings: BucketSettings, at origin: Origin

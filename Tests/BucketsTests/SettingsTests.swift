@@ -3,7 +3,7 @@ import Testing
 @testable import Buckets
 
 /// The settings of Amazon's tools, from their files and variables.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(15)))
 struct SettingsTests {
     private static let credentials = """
         [other]

@@ -6,7 +6,7 @@ import Transfers
 
 @testable import Buckets
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct SignatureTests {
     /// Characters that a key and a query must encode as the signature does.
     @Test func requestsAreSigned() async throws {

@@ -26,7 +26,7 @@ extension ConfigurationFile {
     }
 }
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct ConfigurationFileTests {
     @Test func readsEveryTableWithLines() {
         let file = ConfigurationFile(

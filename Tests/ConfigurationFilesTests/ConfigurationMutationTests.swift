@@ -6,7 +6,7 @@ import Testing
 
 /// Damaged files: reading them ends, finds no key that isn't known, and never more in a project's
 /// file than in a trusted one.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct ConfigurationMutationTests {
     private static let samples = [
         """

@@ -3,7 +3,7 @@ import Testing
 @testable import ConfigurationFiles
 
 /// The precedence of layers.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(15)))
 struct EffectiveSettingsTests {
     /// A layer that may set `jobs`, highest first.
     enum Layer: Int, CaseIterable {

@@ -3,7 +3,7 @@ import Testing
 @testable import ConfigurationFiles
 
 /// Files of a project that may be a stranger's.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(15)))
 struct ForeignFileTests {
     private static let refused = [
         "proxy = 'http://evil.example'", "deny-private = false", "cache-dir = '/home/a/.ssh'",

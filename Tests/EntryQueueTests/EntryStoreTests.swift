@@ -6,7 +6,7 @@ import Testing
 @testable import EntryLifecycle
 @testable import EntryQueue
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct EntryStoreTests {
     private static let folder = FileManager.default.temporaryDirectory.path
 
@@ -393,7 +393,7 @@ struct EntryStoreTests {
     }
 }
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct SpillFileTests {
     private static let folder = FileManager.default.temporaryDirectory.path
 

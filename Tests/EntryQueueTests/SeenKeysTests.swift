@@ -3,7 +3,7 @@ import Testing
 
 @testable import EntryQueue
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct SeenKeysTests {
     @Test func findsExactlyTheAddedKeys() {
         var random = SystemRandomNumberGenerator()

@@ -4,7 +4,7 @@ import Testing
 
 @testable import EntryQueue
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct VariantSetTableTests {
     private static let folder = FileManager.default.temporaryDirectory.path
 

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Exporting
 
-@Suite(.timeLimit(.minutes(1))) struct ExportPlanTests {
+@Suite(.timeLimit(.minutes(15))) struct ExportPlanTests {
     private func plan(
         _ rules: ExportRules, _ images: [ExportedImage]
     ) -> (plan: ExportPlan, collisions: [String]) {

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Exporting
 
-@Suite(.timeLimit(.minutes(1))) struct LoaderNameTests {
+@Suite(.timeLimit(.minutes(15))) struct LoaderNameTests {
     private static let photo = "https://example.com/images/photo.jpg"
     private static let query = "https://cdn.example.com/a/b/pic%20one.PNG?w=200&h=100#frag"
     private static let bare = "https://img.example.org/avatar/12345"

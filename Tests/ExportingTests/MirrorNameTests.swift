@@ -4,7 +4,7 @@ import Testing
 
 @testable import Exporting
 
-@Suite(.timeLimit(.minutes(1))) struct MirrorNameTests {
+@Suite(.timeLimit(.minutes(15))) struct MirrorNameTests {
     /// Compared with `wget -x` (1.21.3) down to the first empty path; the others are our rules.
     @Test(arguments: [
         ("http://e.example/a/b.jpg", "e.example/a/b.jpg"),

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Exporting
 
-@Suite(.timeLimit(.minutes(1))) struct NamePatternTests {
+@Suite(.timeLimit(.minutes(15))) struct NamePatternTests {
     private func path(_ pattern: String, _ image: ExportedImage) throws -> String? {
         let rules = try ExportRules.fixture(.pattern) { $0.pattern = try NamePattern(pattern) }
         return ExportPlan.path(of: image, rules)

@@ -4,7 +4,7 @@ import Testing
 @testable import Exporting
 
 /// Names that a web server would obey or run are not exported.
-@Suite(.timeLimit(.minutes(1))) struct ServedNameTests {
+@Suite(.timeLimit(.minutes(15))) struct ServedNameTests {
     private static let scripts = [
         "php", "php3", "php5", "php8", "phps", "phpt", "pht", "phtm", "phtml", "phar", "cgi",
         "fcgi", "pl", "py", "rb", "asp", "aspx", "ashx", "asmx", "asa", "jsp", "jspx", "cfm",

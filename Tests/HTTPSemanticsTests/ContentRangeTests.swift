@@ -1,7 +1,7 @@
 import HTTPSemantics
 import Testing
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct ContentRangeTests {
     @Test(
         arguments: [

@@ -2,7 +2,7 @@ import HTTPSemantics
 import PrefetchModel
 import Testing
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct FreshnessTests {
     /// Sunday, 06 November 1994 08:49:37 GMT, the example of RFC 9110 §5.6.7.
     static let now = Timestamp(seconds: 784_111_777)

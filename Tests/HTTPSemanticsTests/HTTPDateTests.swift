@@ -2,7 +2,7 @@ import HTTPSemantics
 import PrefetchModel
 import Testing
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct HTTPDateTests {
     /// 2026-11-21 00:00:00 UTC.
     static let now = Timestamp(seconds: 1_795_219_200)

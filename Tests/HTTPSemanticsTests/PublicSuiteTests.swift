@@ -5,7 +5,7 @@ import Testing
 /// The decisions that the public suite (github.com/http-tests/cache-tests) requires of a private
 /// cache. Cases have the suite's identifiers, required and optimal ones. The suite itself runs
 /// against the built command.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct PublicSuiteTests {
     enum Use {
         case reused

@@ -2,7 +2,7 @@ import HTTPSemantics
 import PrefetchModel
 import Testing
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct ResponseValidationTests {
     static let now = Timestamp(seconds: 784_111_777)
     static let date = "Sun, 06 Nov 1994 08:00:00 GMT"

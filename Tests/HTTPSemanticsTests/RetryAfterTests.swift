@@ -2,7 +2,7 @@ import HTTPSemantics
 import PrefetchModel
 import Testing
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct RetryAfterTests {
     private static let now = HTTPDateTests.now
     private static let longest: Int64 = 1 << 31

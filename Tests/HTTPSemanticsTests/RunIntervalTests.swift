@@ -2,7 +2,7 @@ import HTTPSemantics
 import PrefetchModel
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(15)))
 struct RunIntervalTests {
     /// The starts of runs with these intervals, in minutes, the latest first.
     private static func expected(_ minutes: [Int]) -> Duration? {

@@ -2,7 +2,7 @@ import HTTPSemantics
 import PrefetchModel
 import Testing
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct VaryTests {
     static let request = [
         "Accept: image/*", "accept-encoding:  gzip,br ,  deflate", "User-Agent: a  b", "Foo: 1",

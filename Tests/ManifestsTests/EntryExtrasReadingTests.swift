@@ -4,7 +4,7 @@ import Testing
 @testable import Manifests
 
 /// The fields `ttl` and `attr.NAME` of text lines.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct EntryExtrasReadingTests {
     let folder: TemporaryFolder
 

@@ -4,7 +4,7 @@ import Testing
 @testable import Manifests
 
 /// `--include`, `--exclude` and `--key-ignore-query`, and the fields `url` and `sha256`.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct EntrySelectionTests {
     let folder: TemporaryFolder
 

@@ -4,7 +4,7 @@ import Testing
 @testable import Manifests
 
 /// Fields for the entries of some hosts.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(15)))
 struct HostDefaultsTests {
     @Test func theMostSpecificRuleCountsBelowTheEntrysFields() throws {
         func rule(

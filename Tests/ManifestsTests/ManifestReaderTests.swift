@@ -4,7 +4,7 @@ import Testing
 
 @testable import Manifests
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct ManifestReaderTests {
     let folder: TemporaryFolder
 
@@ -228,7 +228,7 @@ struct ManifestReaderTests {
     }
 }
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct ManifestGzipTests {
     let folder: TemporaryFolder
     static let text = (1...500).map { "http://a.b/\($0)\n" }.joined()
@@ -289,7 +289,7 @@ struct ManifestGzipTests {
     }
 }
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct ManifestPipeTests {
     /// Each write is answered by a batch before the next: a reader that waited for more would hang.
     @Test(arguments: [1, 3, 65536], [false, true])

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Manifests
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(15)))
 struct OddLinesTests {
     private static func notes(_ lines: [String]) throws -> [String] {
         let reader = try ManifestReader(lines: lines, name: "list.txt")

@@ -4,7 +4,7 @@ import Testing
 @testable import Manifests
 
 /// The fields of text lines about variants.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct VariantFieldsTests {
     let folder: TemporaryFolder
 

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Pages
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct GalleryPageTests {
     private static let now = Timestamp(seconds: 1_795_250_000)
 

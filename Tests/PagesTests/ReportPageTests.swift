@@ -6,7 +6,7 @@ import Testing
 
 @testable import Pages
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct ReportPageTests {
     private static let now = Timestamp(seconds: 1_795_250_000)
 

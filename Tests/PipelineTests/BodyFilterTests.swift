@@ -5,7 +5,7 @@ import Testing
 
 @testable import Pipeline
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct BodyFilterTests {
     init() {
         signal(SIGPIPE, SIG_IGN)

@@ -2,7 +2,7 @@ import Testing
 
 @testable import Pipeline
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct DescriptorBudgetTests {
     @Test func sufficientDescriptorsChangeNothing() {
         let wanted = DescriptorBudget(codecWorkers: 2, transfers: 32)

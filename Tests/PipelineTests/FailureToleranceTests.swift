@@ -3,7 +3,7 @@ import Testing
 
 @testable import Pipeline
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct FailureToleranceTests {
     @Test func countsOrShares() {
         #expect(FailureTolerance.count(2).accepts(failures: 2, of: 3))

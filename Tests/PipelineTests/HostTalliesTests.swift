@@ -3,7 +3,7 @@ import Testing
 
 @testable import Pipeline
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct HostTalliesTests {
     private let now = ContinuousClock.now
 

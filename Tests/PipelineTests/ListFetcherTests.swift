@@ -5,7 +5,7 @@ import Testing
 
 @testable import Pipeline
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct ListFetcherTests {
     private let url = RequestURL(normalized: "http://127.0.0.1:9/index.xml")
 

@@ -4,7 +4,7 @@ import Threading
 
 @testable import Pipeline
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct MailboxTests {
     private static func batch(_ number: Int = 0) -> Mailbox.ListInput {
         .batch(LookedUpBatch(EntryBatch(manifest: "m", text: [UInt8(number)])))

@@ -5,7 +5,7 @@ import Threading
 
 @testable import Pipeline
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct MemoryBudgetTests {
     @Test func refusesNeedAboveTheTotal() {
         let budget = MemoryBudget(total: ByteCount(10))

@@ -2,7 +2,7 @@ import Testing
 
 @testable import Pipeline
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct ProcessorQuotaTests {
     private static let unified = """
         24 1 0:20 / /sys rw,nosuid - sysfs sysfs rw

@@ -5,7 +5,7 @@ import Testing
 @testable import Pipeline
 
 /// Runs over fakes, with any events in any order.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct RunCoordinatorTests {
     private static let folder = FileManager.default.temporaryDirectory.path
 

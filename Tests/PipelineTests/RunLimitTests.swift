@@ -5,7 +5,7 @@ import Testing
 @testable import Pipeline
 
 /// Runs over fakes that end at a limit.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct RunLimitTests {
     private static let folder = FileManager.default.temporaryDirectory.path
 

@@ -2,7 +2,7 @@ import PrefetchModel
 import SeededRandom
 import Testing
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct DurationHistogramTests {
     @Test func isEmptyAtFirst() {
         #expect(DurationHistogram().quantile(0.5) == nil)

@@ -2,7 +2,7 @@ import Testing
 
 @testable import PrefetchModel
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct EntryExtrasTests {
     @Test(
         arguments: [

@@ -1,7 +1,7 @@
 import PrefetchModel
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(15)))
 struct HostTableTests {
     @Test(
         arguments: [

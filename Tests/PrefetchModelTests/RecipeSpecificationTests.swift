@@ -1,7 +1,7 @@
 import PrefetchModel
 import Testing
 
-@Suite(.timeLimit(.minutes(5))) struct RecipeSpecificationTests {
+@Suite(.timeLimit(.minutes(15))) struct RecipeSpecificationTests {
     @Test(arguments: [
         ("same", "same;q=85;strip=safe"), ("jpeg", "jpeg;q=85;strip=safe"),
         ("png", "png;strip=safe"), ("original", "original"), ("q=1", "same;q=1;strip=safe"),

@@ -1,7 +1,7 @@
 import PrefetchModel
 import Testing
 
-@Suite(.timeLimit(.minutes(5))) struct RecipeTests {
+@Suite(.timeLimit(.minutes(15))) struct RecipeTests {
     /// Existing caches contain these texts.
     @Test func canonicalTextsOfDefaultsAreStable() {
         #expect(Recipe().canonicalText == "same;q=85;strip=safe")

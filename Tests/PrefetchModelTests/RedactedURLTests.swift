@@ -3,7 +3,7 @@ import Testing
 
 @testable import PrefetchModel
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct RedactedURLTests {
     @Test(arguments: [
         "https://example.org/a/b.jpg?x=1&y=2",

@@ -2,7 +2,7 @@ import Testing
 
 @testable import PrefetchModel
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct RequestSettingsTests {
     @Test(arguments: [
         ("X-A: b", "X-A", "b"), ("X-A:b", "X-A", "b"), ("X-A: \t b c \t", "X-A", "b c"),

@@ -1,7 +1,7 @@
 import PrefetchModel
 import Testing
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct RequestURLTests {
     @Test(arguments: [
         ("http://h/a", "http://h", "h"), ("https://u:p@h:8443/a@b?c@d", "https://h:8443", "h"),

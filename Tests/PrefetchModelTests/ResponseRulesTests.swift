@@ -1,7 +1,7 @@
 import PrefetchModel
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(15)))
 struct ResponseRulesTests {
     @Test(arguments: ["404", "404,500-502", "100-599", "200-200"])
     func statusesRoundTrip(text: String) throws {

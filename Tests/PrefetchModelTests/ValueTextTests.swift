@@ -4,7 +4,7 @@ import Testing
 
 @testable import PrefetchModel
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct ValueTextTests {
     @Test(arguments: [
         (0, "0 B"), (1, "1 B"), (1023, "1023 B"), (1024, "1.00 KiB"), (1029, "1.00 KiB"),

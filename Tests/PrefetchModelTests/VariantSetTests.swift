@@ -1,7 +1,7 @@
 import PrefetchModel
 import Testing
 
-@Suite(.timeLimit(.minutes(5))) struct VariantSetTests {
+@Suite(.timeLimit(.minutes(15))) struct VariantSetTests {
     private static func variant(_ name: String, _ recipe: Recipe = Recipe()) throws
         -> RequestedVariant
     {

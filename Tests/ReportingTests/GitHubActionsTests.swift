@@ -4,7 +4,7 @@ import Testing
 
 @testable import Reporting
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct GitHubActionsTests {
     private func actions(
         summary: String? = nil, output: String? = nil, ignoresKnown: Bool = false

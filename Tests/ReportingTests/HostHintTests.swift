@@ -3,7 +3,7 @@ import Testing
 
 @testable import Reporting
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct HostHintTests {
     private static func pace(
         failures: [(FailureReason, Int?, Int)] = [], refusals: Int = 0, responses: Int = 200,

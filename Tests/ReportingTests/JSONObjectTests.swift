@@ -5,7 +5,7 @@ import Testing
 
 @testable import Reporting
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct JSONObjectTests {
     private func parsed(_ object: JSONObject) throws -> [String: Any] {
         try #require(

@@ -18,7 +18,7 @@ extension XMLDocument {
     }
 }
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct JUnitWriterTests {
     private func result(_ outcome: Outcome, line: Int = 1) -> EntryResult {
         var result = Samples.failed(line: line)

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Reporting
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct ProgressLineTests {
     private func progress(
         done: Int, of total: Int, seconds: Double, failed: Int = 0, isTotalKnown: Bool = true,

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Reporting
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct ReportReaderTests {
     private func results() throws -> [EntryResult] {
         var results: [EntryResult] = []

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Reporting
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct ReportWriterTests {
     @Test func writesEveryMemberOfAResult() throws {
         try Samples.withTemporaryPath { path in

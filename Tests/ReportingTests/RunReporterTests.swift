@@ -7,7 +7,7 @@ import Threading
 
 @testable import Reporting
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct RunReporterTests {
     private func configuration(_ output: Int32, _ error: Int32) -> RunReporter.Settings {
         var configuration = RunReporter.Settings()

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Reporting
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct SummaryTextTests {
     @Test func listsTheFirstTenCauses() throws {
         var text = SummaryText()

@@ -4,7 +4,7 @@ import Testing
 @testable import Reporting
 
 /// The template writer produces the same lines as the ordinary writer.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct WarmLineWriterTests {
     private static let texts = [
         "https://example.org/a.jpg",

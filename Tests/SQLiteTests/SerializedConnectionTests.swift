@@ -2,7 +2,7 @@ import Foundation
 import SQLite
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(15)))
 struct SerializedConnectionTests {
     private let folder: DatabaseFolder
     private let shared: SerializedConnection

@@ -3,7 +3,7 @@ import Testing
 @testable import SQLite
 
 /// The time limit of statements, with clock readings set by hand.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(15)))
 struct StatementWatchTests {
     private let folder: DatabaseFolder
     private let connection: Connection

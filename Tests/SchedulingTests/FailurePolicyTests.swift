@@ -2,7 +2,7 @@ import PrefetchModel
 import Scheduling
 import Testing
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct FailurePolicyTests {
     // MARK: The table
 

@@ -2,7 +2,7 @@ import PrefetchModel
 import Scheduling
 import Testing
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct HostPacingTests {
     private let rules = HostPacing.PaceRules(concurrency: 8)
 

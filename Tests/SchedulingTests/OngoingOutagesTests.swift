@@ -3,7 +3,7 @@ import Testing
 
 @testable import Scheduling
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(15)))
 struct OngoingOutagesTests {
     private static let now = Timestamp(seconds: 1_800_000_000)
 

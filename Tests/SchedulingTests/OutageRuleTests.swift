@@ -3,7 +3,7 @@ import Scheduling
 import SeededRandom
 import Testing
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct OutageRuleTests {
     /// The ends of `count` entries of one host; a nil reason is a success.
     private struct Ends: Sendable, CustomTestStringConvertible {

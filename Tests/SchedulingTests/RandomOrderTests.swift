@@ -2,7 +2,7 @@ import PrefetchModel
 import Scheduling
 import Testing
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct RandomOrderTests {
     private func starts(
         seed: UInt64, entries: Int, hosts: Int, capacity: Int = .max

@@ -3,7 +3,7 @@ import Scheduling
 import SeededRandom
 import Testing
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct RetryPolicyTests {
     @Test func limitDoublesUpToTheCeiling() {
         let backoff = Backoff()

@@ -87,7 +87,7 @@ private struct Model {
     }
 }
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct SchedulerModelTests {
     /// Random pushes, starts and ends over random hosts, times and signals. After each step the
     /// scheduler agrees with the model: order, limits, cool-downs and giving up are exact, and no

@@ -35,7 +35,7 @@ extension Scheduler {
     }
 }
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct SchedulerTests {
     @Test(arguments: [0, 4096])
     func hostsMayHaveRulesOfTheirOwn(maximumActiveHosts: Int) throws {

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Sharding
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(15)))
 struct ShardPlannerTests {
     init() throws {
         try RegistrableDomain.load()

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Sharding
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(15)))
 struct ShardSelectorTests {
     init() throws {
         try RegistrableDomain.load()

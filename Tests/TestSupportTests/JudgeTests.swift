@@ -117,7 +117,7 @@ private func change(_ sql: String) -> String {
     """
 }
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct JudgeTests {
     @Test func acceptsSoundCacheOfEveryFixture() async throws {
         var pictures = Fixtures.PNGKind.allCases.enumerated().map { index, kind in

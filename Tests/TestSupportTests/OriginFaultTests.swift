@@ -6,7 +6,7 @@ private func get(_ path: String, _ fields: String...) -> String {
         + "\r\n"
 }
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct OriginFaultTests {
     @Test func countsRequestsPerHost() async throws {
         try await withOrigin { origin in

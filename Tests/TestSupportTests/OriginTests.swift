@@ -5,7 +5,7 @@ private func get(_ path: String, closing: Bool = true) -> String {
     "GET \(path) HTTP/1.1\r\nHost: test\r\n\(closing ? "Connection: close\r\n" : "")\r\n"
 }
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct OriginTests {
     @Test func answersAsScriptedAndRecordsRequests() async throws {
         try await withOrigin { origin in

@@ -17,7 +17,7 @@ private let summary = """
 
     """
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct ReportTests {
     @Test func acceptsConsistentReport() throws {
         let report = try Report(

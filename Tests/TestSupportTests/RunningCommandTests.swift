@@ -9,7 +9,7 @@ private func shell(_ script: String) -> Command {
         folder: "/")
 }
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct RunningCommandTests {
     @Test func separatesStreamsStatusAndSignal() async throws {
         let exited = try await shell("pwd; env >&2; exit 3").run()

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// Origins with TLS and HTTP/2, tested with a client outside this package.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct SecureOriginTests {
     /// The output and exit status of `curl`.
     private func curl(_ arguments: String...) async throws -> CommandResult {

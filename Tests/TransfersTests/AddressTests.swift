@@ -4,7 +4,7 @@ import Testing
 @testable import Transfers
 
 /// The classes of addresses, and the rules about them.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct AddressTests {
     static let classes: [(String, AddressClass)] = [
         // IPv4, both ends of each range and their neighbours.

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Transfers
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct AnnouncedLengthTests {
     @Test(arguments: [
         ([], AnnouncedLength.unknown), (["0"], .bytes(0)), (["0123"], .bytes(123)),

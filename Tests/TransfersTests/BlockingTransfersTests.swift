@@ -4,7 +4,7 @@ import Testing
 
 @testable import Transfers
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(15)))
 struct BlockingTransfersTests {
     private static func transfers() -> BlockingTransfers {
         BlockingTransfers(TransferConfiguration(userAgent: "tests")) {

@@ -6,7 +6,7 @@ import Threading
 @testable import Transfers
 
 /// Bodies judged by their beginning.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct BodyJudgeTests {
     private static let refusal = Failure(.notAnImage, "no image")
 

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Transfers
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct FailureReasonTests {
     /// Codes with a reason of their own; all others are the origin's fault after the request.
     private static let origins: [UInt32: FailureReason] = [

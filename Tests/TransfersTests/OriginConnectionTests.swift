@@ -7,7 +7,7 @@ import Testing
 @testable import Transfers
 
 /// The connections of one origin over TLS: their number, their sessions and their authorities.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct OriginConnectionTests {
     private static func configuration(
         file: String, folder: String? = nil

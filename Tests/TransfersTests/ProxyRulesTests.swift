@@ -3,7 +3,7 @@ import Testing
 
 @testable import Transfers
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct ProxyRulesTests {
     @Test(arguments: [
         // List, URL, whether the connection is direct.

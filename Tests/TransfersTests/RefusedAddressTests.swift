@@ -6,7 +6,7 @@ import Testing
 @testable import Transfers
 
 /// Refused addresses, on sockets that libcurl opens and on connections that it reuses.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct RefusedAddressTests {
     private static func denying() -> TransferConfiguration {
         var configuration = TransferConfiguration(userAgent: "prefetch-tests")

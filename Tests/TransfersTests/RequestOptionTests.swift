@@ -6,7 +6,7 @@ import Testing
 @testable import Transfers
 
 /// The fields of requests, as the origin receives them.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct RequestOptionTests {
     private static func configuration(
         _ change: (inout RequestSettings) throws -> Void

@@ -10,7 +10,7 @@ import Threading
 typealias Response = TestSupport.Response
 
 /// The transfer loop with a real origin on loopback.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct TransferLoopTests {
     /// Runs requests through a loop on its own thread, and returns the completions by ID.
     ///

@@ -6,7 +6,7 @@ import Testing
 @testable import Transfers
 
 /// Peers that send without end, and what becomes of the other connections.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct WatchdogTests {
     /// A server on loopback that runs `serve` on a thread for each connection.
     private final class Server: Sendable {

@@ -6,7 +6,7 @@ import Testing
 @testable import URLParsing
 
 /// The fast path and libcurl agree on every text, and normalising twice changes nothing.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct URLAgreementTests {
     /// Counts the comparisons, so that a generator of mere rubbish is noticed.
     struct Tally {

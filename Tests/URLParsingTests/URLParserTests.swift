@@ -4,7 +4,7 @@ import Testing
 
 @testable import URLParsing
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct URLParserTests {
     @Test(arguments: [
         ("HTTP://EXAMPLE.com", "http://example.com/"),

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Upkeep
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct CacheVerificationTests {
     private func withCatalog(_ body: (CacheCatalog) throws -> Void) throws {
         let path = FileManager.default.temporaryDirectory

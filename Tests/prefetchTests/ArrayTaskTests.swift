@@ -3,7 +3,7 @@ import Testing
 @testable import prefetch
 
 /// The shard that the environment of an array job gives.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(15)))
 struct ArrayTaskTests {
     private static let batch = "AWS_BATCH_JOB_ARRAY_INDEX"
     private static let kubernetes = "JOB_COMPLETION_INDEX"

@@ -4,7 +4,7 @@ import Testing
 @testable import prefetch
 
 /// Mistakes in configuration files, as `run` finds them, and files of strangers.
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.timeLimit(.minutes(15)))
 struct ConfigurationMistakeTests {
     @Test(
         arguments: [

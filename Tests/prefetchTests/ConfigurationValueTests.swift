@@ -5,7 +5,7 @@ import Testing
 @testable import prefetch
 
 /// No value of a configuration file holds another key.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct ConfigurationValueTests {
     /// A right value of each key with values that are joined to a larger text.
     private static let values = [

@@ -5,7 +5,7 @@ import Testing
 @testable import prefetch
 
 /// The effect of `--deadline` on statuses and on waiting for the cache.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(15)))
 struct DeadlineTests {
     @Test(arguments: [(0, 3), (1, 1), (2, 2)] as [(Int32, Int32)])
     func failuresKeepTheirStatus(before: Int32, after: Int32) {

@@ -8,7 +8,7 @@ import Testing
 @testable import prefetch
 
 /// Flags that set the same in several ways, and flags of several places.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(15)))
 struct FlagSpellingTests {
     /// The sets of flags that replace one another across layers.
     private static let sets = RunFlags.spellings + RunFlags.conflicts

@@ -3,7 +3,7 @@ import Testing
 @testable import prefetch
 
 /// The user's own flags on a command line.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(15)))
 struct GivenFlagsTests {
     @Test(
         arguments: [

@@ -4,7 +4,7 @@ import Testing
 @testable import prefetch
 
 /// `merge --check`.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(15)))
 struct MergeCheckTests {
     /// Writes the summary of a shard.
     private func write(

@@ -6,7 +6,7 @@ import Testing
 @testable import prefetch
 
 /// Files that flags of `run` name and that it cannot use. It ends before any request.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(15)))
 struct UnusableFileTests {
     /// `NAME` is the file of a flag's value.
     @Test(arguments: [

@@ -1,7 +1,7 @@
 import Testing
 
 /// The values and combinations of flags that `run` refuses before it does anything.
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.timeLimit(.minutes(15)))
 struct WrongUsageTests {
     private static let manyVariants: [String] = (1...64).flatMap { ["--variant", "v\($0)=png"] }
 

@@ -3,7 +3,7 @@ import Foundation
 import PrefetchModel
 import Testing
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct CacheCatalogTests {
     private let folder: TemporaryFolder
     private var path: String { folder.path + "/cache" }

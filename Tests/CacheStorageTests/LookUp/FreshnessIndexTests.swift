@@ -6,7 +6,7 @@ import Threading
 
 @testable import CacheStorage
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct FreshnessIndexTests {
     private let folder: TemporaryFolder
     private var path: String { folder.path + "/cache" }

@@ -3,7 +3,7 @@ import Testing
 
 @testable import CacheStorage
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct ImageIndexTests {
     private let folder: TemporaryFolder
     private var path: String { folder.path + "/cache" }

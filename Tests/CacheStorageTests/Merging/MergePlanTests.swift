@@ -6,7 +6,7 @@ import Testing
 @testable import CacheStorage
 
 /// The files that a merge would take from caches that have rows alone, as after a pull.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct MergePlanTests {
     private static let now = Timestamp(milliseconds: 1_790_000_000_000)
 

@@ -4,7 +4,7 @@ import PrefetchModel
 import Testing
 
 /// Caches on file systems that do not support SQLite's write-ahead log.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct NetworkFileSystemTests {
     private let folder: TemporaryFolder
     private var path: String { folder.path + "/cache" }

@@ -5,7 +5,7 @@ import Testing
 @testable import CacheStorage
 
 /// Recovery at the start of a run after an unclean end.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct RecoveryTests {
     private let folder: TemporaryFolder
     private var path: String { folder.path + "/cache" }

@@ -6,7 +6,7 @@ import Testing
 
 /// Salvage of a damaged database with its snapshot. `Scripts/torture/damage salvage` runs hundreds
 /// of cases.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct SalvageTests {
     private let folder: TemporaryFolder
     private var path: String { folder.path + "/cache" }

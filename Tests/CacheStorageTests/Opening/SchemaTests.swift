@@ -6,7 +6,7 @@ import Testing
 @testable import CacheStorage
 
 /// The version of the schema, and caches of another one.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct SchemaTests {
     let folder: TemporaryFolder
     var path: String { folder.path + "/cache" }

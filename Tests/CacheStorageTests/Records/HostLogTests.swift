@@ -4,7 +4,7 @@ import Testing
 
 @testable import CacheStorage
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct HostLogTests {
     private let folder: TemporaryFolder
     private let cache: OpenCache

@@ -5,7 +5,7 @@ import Testing
 @testable import CacheStorage
 
 /// The SQL conditions agree with the Swift ones.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct ListSelectionTests {
     private let folder: TemporaryFolder
     private let cache: OpenCache

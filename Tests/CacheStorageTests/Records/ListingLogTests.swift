@@ -7,7 +7,7 @@ import Testing
 @testable import CacheStorage
 
 /// The log of the resources that runs have listed, and when.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct ListingLogTests {
     private static let hour = Int64(3_600_000)
     private static let day = 24 * hour

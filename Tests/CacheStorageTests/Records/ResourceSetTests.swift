@@ -3,7 +3,7 @@ import Testing
 
 @testable import CacheStorage
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct ResourceSetTests {
     /// Dense identifiers as SQLite assigns them, and extreme ones from a hostile database.
     @Test func containsInsertedIdentifiers() {

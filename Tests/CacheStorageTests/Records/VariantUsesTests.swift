@@ -4,7 +4,7 @@ import Testing
 @testable import CacheStorage
 
 /// The variants of a resource in use, and their names.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct VariantUsesTests {
     /// Rows as `recipe:name`, with `-` if superseded; uses as `name=recipe`. Names are row numbers;
     /// 0 is main.

@@ -4,7 +4,7 @@ import Testing
 @testable import CacheStorage
 
 /// The table of prune rules.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(15)))
 struct PruneRuleTests {
     @Test func printsValuesAsItReadsThem() throws {
         for rule in PruneRule.allCases {

@@ -8,7 +8,7 @@ import Testing
 @testable import CacheStorage
 
 /// Pruning compared with a model, for random caches and rules.
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(15)))
 struct PruneTests {
     private static let day = Int64(86_400_000)
     private static let now = Timestamp(milliseconds: 20_000 * day)

@@ -5,7 +5,7 @@ import Testing
 @testable import CacheStorage
 
 /// Files removed by other programs are found at the start of a run.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct FileCheckTests {
     private let folder: TemporaryFolder
     private var path: String { folder.path + "/cache" }

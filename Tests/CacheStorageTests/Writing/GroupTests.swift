@@ -7,7 +7,7 @@ import Testing
 
 /// Compares a group of changes, with new rows first and without triggers, with the same changes one
 /// by one.
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(15)))
 struct GroupTests {
     private let folders: [TemporaryFolder]
 

@@ -4,7 +4,7 @@ import Hashing
 import PrefetchModel
 import Testing
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct MetadataChangeTests {
     private let folder: TemporaryFolder
     private let cache: OpenCache

@@ -2,7 +2,7 @@ import Testing
 
 @testable import CacheStorage
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct OpenFoldersTests {
     /// Closing this handle has no effect, since its descriptor is negative.
     private static func handle(_ number: Int32) -> FileDescriptor { FileDescriptor(-number) }

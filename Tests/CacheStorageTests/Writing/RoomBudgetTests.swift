@@ -5,7 +5,7 @@ import Threading
 @testable import CacheStorage
 
 /// Granted, waiting and refused requests for room. Threads wait as the codec workers do.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct RoomBudgetTests {
     private let shortages = Monitor(0)
 

@@ -8,7 +8,7 @@ import Testing
 @testable import Codecs
 
 /// Results of pictures that are not sRGB.
-@Suite(.timeLimit(.minutes(5))) struct ColourHandlingTests {
+@Suite(.timeLimit(.minutes(15))) struct ColourHandlingTests {
     /// A picture with a profile, and what Little CMS makes of it.
     struct Sample: CustomTestStringConvertible {
         let name: String

@@ -7,7 +7,7 @@ import Testing
 @testable import Codecs
 
 /// Compares conversions to sRGB with floating-point references.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct ColourTests {
     private static func interruption() -> Interruption { Interruption(CodecLimits(), nil) }
 

@@ -7,7 +7,7 @@ import Testing
 @testable import Codecs
 
 /// Tables sampled from Little CMS, and the loops that apply them.
-@Suite(.timeLimit(.minutes(5))) struct ColourTransformTests {
+@Suite(.timeLimit(.minutes(15))) struct ColourTransformTests {
     /// The pixels of a row, converted by one of the paths.
     private func converted(
         _ row: [UInt8], by transform: ColourTransform, channels: Int, results: Int,

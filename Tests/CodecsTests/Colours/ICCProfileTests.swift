@@ -85,7 +85,7 @@ enum Profiles {
     }
 }
 
-@Suite(.serialized, .timeLimit(.minutes(5))) struct ICCProfileTests {
+@Suite(.serialized, .timeLimit(.minutes(15))) struct ICCProfileTests {
     @Test func recognisesSRGBByItsCurvesAndMatrix() {
         #expect(ICCProfile.isSRGB(Profiles.rgb()))
         #expect(ICCProfile.isSRGB(Profiles.rgb(Profiles.sRGBColorants, .sampled(1024))))

@@ -5,7 +5,7 @@ import Testing
 @testable import Codecs
 
 /// The rasters that decoders pass to encoders.
-@Suite(.serialized, .timeLimit(.minutes(5))) struct RasterTests {
+@Suite(.serialized, .timeLimit(.minutes(15))) struct RasterTests {
     /// Calls `body` with the source's raster and its interruption.
     private func withRaster<Value>(
         _ source: [UInt8], _ form: RasterForm = .native, scale: DecodingScale = .full,

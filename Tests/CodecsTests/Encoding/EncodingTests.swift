@@ -7,7 +7,7 @@ import Testing
 @testable import Codecs
 
 /// Encoding in WebP and AVIF.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct EncodingTests {
     /// The formats that this build encodes.
     static let formats: [EncodedImageFormat] = [.webp, .avif].filter(\.isMade)

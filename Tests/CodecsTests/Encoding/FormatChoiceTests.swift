@@ -6,7 +6,7 @@ import Testing
 @testable import Codecs
 
 /// The format choice of `auto`, and its quality scale.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct FormatChoiceTests {
     private static func smallest(
         of formats: Set<EncodedImageFormat>, quality: Int = 80

@@ -4,7 +4,7 @@ import Testing
 @testable import Codecs
 
 /// `--strip none` leaves out metadata that breaks its format.
-@Suite(.serialized, .timeLimit(.minutes(5))) struct MalformedMetadataTests {
+@Suite(.serialized, .timeLimit(.minutes(15))) struct MalformedMetadataTests {
     private static func tiff(_ orientation: Int = 1) -> [UInt8] {
         ExifOrientation.minimalTIFF(orientation)
     }

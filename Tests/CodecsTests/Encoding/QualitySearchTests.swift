@@ -3,7 +3,7 @@ import Testing
 
 @testable import Codecs
 
-@Suite(.serialized, .timeLimit(.minutes(5))) struct QualitySearchTests {
+@Suite(.serialized, .timeLimit(.minutes(15))) struct QualitySearchTests {
     @Test func findsTheBestQualityInAFewTrials() throws {
         for wanted in 30..<100 {
             var trials = 0

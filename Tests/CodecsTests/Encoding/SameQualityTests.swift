@@ -5,7 +5,7 @@ import Testing
 @testable import Codecs
 
 /// `same` of the lossy formats that may keep their data.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct SameQualityTests {
     private static let formats = [Recipe.Encoding.webp, .avif].filter { $0.format?.isMade == true }
 

@@ -6,7 +6,7 @@ import Testing
 @testable import Codecs
 
 /// Several results of one source are decoded once, and each equals the result of the recipe alone.
-@Suite(.serialized, .timeLimit(.minutes(10))) struct SeveralRecipesTests {
+@Suite(.serialized, .timeLimit(.minutes(15))) struct SeveralRecipesTests {
     private func entry(
         _ source: [UInt8], _ recipes: [Recipe], check: SourceCheck = .decode,
         limits: CodecLimits = CodecLimits(), cancellation: Cancellation? = nil

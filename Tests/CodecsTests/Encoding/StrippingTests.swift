@@ -14,7 +14,7 @@ extension Recipe {
 }
 
 /// The metadata that remains in a file.
-@Suite(.serialized, .timeLimit(.minutes(5))) struct StrippingTests {
+@Suite(.serialized, .timeLimit(.minutes(15))) struct StrippingTests {
     private static let comment = JPEGFile.segment(0xFE, Array("a comment".utf8))
     private static let xmp = JPEGFile.segment(
         0xE1, Array("http://ns.adobe.com/xap/1.0/\0<x/>".utf8))

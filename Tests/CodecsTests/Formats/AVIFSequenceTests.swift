@@ -5,7 +5,7 @@
     @testable import Codecs
 
     /// Sequences of AVIF that become other animations.
-    @Suite(.timeLimit(.minutes(5)), .enabled(if: CodecLibraries.decodes(.webp)))
+    @Suite(.timeLimit(.minutes(15)), .enabled(if: CodecLibraries.decodes(.webp)))
     struct AVIFSequenceTests {
         private func recipe(_ specification: String) throws -> Recipe {
             try Recipe(specification: specification)

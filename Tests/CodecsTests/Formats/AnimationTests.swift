@@ -7,7 +7,7 @@ import Testing
 
 /// Valid animated PNGs are stored unchanged, invalid animations as their static image, and damaged
 /// ones are rejected.
-@Suite(.serialized, .timeLimit(.minutes(5))) struct AnimationTests {
+@Suite(.serialized, .timeLimit(.minutes(15))) struct AnimationTests {
     /// An animation assembled chunk by chunk.
     struct Animation {
         /// A static image of 12×11 pixels, which is also a frame.

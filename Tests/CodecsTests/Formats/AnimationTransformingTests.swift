@@ -6,7 +6,7 @@ import Testing
 @testable import Codecs
 
 /// Every frame of an animation is transformed, and shown for as long as before.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct AnimationTransformingTests {
     /// A displayed picture: red, green, blue and alpha of each pixel; colours that are fully
     /// transparent are zero.

@@ -6,7 +6,7 @@ import Testing
 @testable import Codecs
 
 /// Accepted and rejected bitmaps, and their decoded pixels.
-@Suite(.serialized, .timeLimit(.minutes(5))) struct BMPTests {
+@Suite(.serialized, .timeLimit(.minutes(15))) struct BMPTests {
     static let folder = SourceTree.tests.appending(path: "BitmapSamples")
 
     /// A line of `EXPECT.tsv`, with the decision of `differing.tsv`.

@@ -34,7 +34,7 @@ extension HandmadeContainer {
     static let undecoded = all.filter { $0.format.codec == nil }
 }
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct ContainerTests {
     @Test(arguments: HandmadeContainer.undecoded)
     func storesWholeFileUnchanged(file: HandmadeContainer) throws {

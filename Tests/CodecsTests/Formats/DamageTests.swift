@@ -3,7 +3,7 @@ import PrefetchModel
 import Testing
 
 /// Truncated or damaged data is never stored, whatever the recipe.
-@Suite(.serialized, .timeLimit(.minutes(5))) struct DamageTests {
+@Suite(.serialized, .timeLimit(.minutes(15))) struct DamageTests {
     @Test(arguments: everyRecipe, Samples.jpegs + Samples.pngs)
     func refusesEveryTruncation(recipe: Recipe, source: [UInt8]) {
         #expect(refusal(source, recipe) == nil)

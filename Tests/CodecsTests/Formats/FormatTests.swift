@@ -8,7 +8,7 @@ import Testing
 
 /// Properties of every format other than JPEG and PNG: accepted and rejected files, and stored
 /// results.
-@Suite(.serialized, .timeLimit(.minutes(10)), .enabled(if: !FormatSample.formats.isEmpty))
+@Suite(.serialized, .timeLimit(.minutes(15)), .enabled(if: !FormatSample.formats.isEmpty))
 struct FormatTests {
     private static func verdict(_ error: CodecError?) -> String {
         switch error {

@@ -6,7 +6,7 @@ import SeededRandom
 import Testing
 
 /// Checks the invariants on files found by a fuzzer and on mutated samples.
-@Suite(.serialized, .timeLimit(.minutes(5))) struct InvariantTests {
+@Suite(.serialized, .timeLimit(.minutes(15))) struct InvariantTests {
     private static let regressions = SourceTree.tests.appending(path: "FuzzRegressions")
 
     private static func names() throws -> [String] {

@@ -5,7 +5,7 @@ import Testing
 @testable import Codecs
 
 /// Files that a library refuses, or would show wrongly or too kindly.
-@Suite(.timeLimit(.minutes(5)), .enabled(if: TestData.isAvailable))
+@Suite(.timeLimit(.minutes(15)), .enabled(if: TestData.isAvailable))
 struct LibraryLimitTests {
     private func bytes(_ name: String) throws -> [UInt8] { try TestData.bytes("cases/" + name) }
 

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Codecs
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct SVGTests {
     private static let name = "http://www.w3.org/2000/svg"
     private static let drawing =

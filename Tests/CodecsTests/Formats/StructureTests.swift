@@ -6,7 +6,7 @@ import Testing
 @testable import Codecs
 
 /// Files stored without decoding are complete.
-@Suite(.serialized, .timeLimit(.minutes(5))) struct StructureTests {
+@Suite(.serialized, .timeLimit(.minutes(15))) struct StructureTests {
     @Test(arguments: Samples.jpegs + Samples.pngs)
     func refusesEveryTruncation(source: [UInt8]) {
         #expect(structureRefusal(source) == nil)

@@ -5,7 +5,7 @@ import Testing
 @testable import Codecs
 
 /// Files with faults that lose no pixel: stored, with a warning.
-@Suite(.serialized, .timeLimit(.minutes(5))) struct WarningTests {
+@Suite(.serialized, .timeLimit(.minutes(15))) struct WarningTests {
     private func png(_ source: [UInt8]) throws -> [UInt8] {
         try stored(source, Recipe(encoding: .png)).bytes
     }

@@ -6,7 +6,7 @@ import Testing
 
 #if WebP
     /// The frames of an animated WebP.
-    @Suite(.timeLimit(.minutes(5)))
+    @Suite(.timeLimit(.minutes(15)))
     struct WebPFrameTests {
         /// libwebp's decoder accepts a lossy picture with a data length beyond its frame, if all
         /// rows are present. Players of animations do not.

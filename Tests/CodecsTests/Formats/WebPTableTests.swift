@@ -6,7 +6,7 @@ import Testing
 
 #if WebP
     /// libwebp's memory for a lossless picture's tables is estimated before decoding.
-    @Suite(.timeLimit(.minutes(5)))
+    @Suite(.timeLimit(.minutes(15)))
     struct WebPTableTests {
         /// Entries of four bytes, and the rest of a group, in libwebp 1.2.4.
         private static let entries = [0: 2954, 1: 2956, 10: 3980, 11: 5004]

@@ -8,7 +8,7 @@ import Threading
 @testable import Codecs
 
 /// All work on an image ends when it is cancelled or its time limit is reached.
-@Suite(.serialized, .timeLimit(.minutes(5))) struct InterruptionTests {
+@Suite(.serialized, .timeLimit(.minutes(15))) struct InterruptionTests {
     /// One path through the codecs.
     struct Path: CustomTestStringConvertible, Sendable {
         let testDescription: String

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Codecs
 
-@Suite(.serialized, .timeLimit(.minutes(5))) struct LimitTests {
+@Suite(.serialized, .timeLimit(.minutes(15))) struct LimitTests {
     @Test(arguments: Samples.jpegs + Samples.pngs)
     func refusesMorePixelsThanAllowed(source: [UInt8]) throws {
         let pixels = try imageHeader(source).pixels

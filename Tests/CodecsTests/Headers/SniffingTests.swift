@@ -2,7 +2,7 @@ import Codecs
 import PrefetchModel
 import Testing
 
-@Suite(.serialized, .timeLimit(.minutes(5))) struct SniffingTests {
+@Suite(.serialized, .timeLimit(.minutes(15))) struct SniffingTests {
     static let signatures: [(ImageFormat, [UInt8])] = [
         (.jpeg, [0xFF, 0xD8, 0xFF, 0xE0]),
         (.png, [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]),

@@ -115,7 +115,7 @@ enum HandmadeJPEG {
     }
 }
 
-@Suite(.serialized, .timeLimit(.minutes(5)))
+@Suite(.serialized, .timeLimit(.minutes(15)))
 struct HandmadeJPEGTests {
     private func bytes(_ image: ProcessedImage, of source: [UInt8]) -> [UInt8] {
         switch image.output {

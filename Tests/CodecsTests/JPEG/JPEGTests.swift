@@ -3,7 +3,7 @@ import Testing
 
 @testable import Codecs
 
-@Suite(.serialized, .timeLimit(.minutes(5))) struct JPEGTests {
+@Suite(.serialized, .timeLimit(.minutes(15))) struct JPEGTests {
     /// Inserts segments after the start marker.
     static func inserting(_ segments: [UInt8], into source: [UInt8]) -> [UInt8] {
         source[..<2] + segments + source[2...]

@@ -9,7 +9,7 @@ import Testing
 @testable import Codecs
 
 /// Compares reduced JPEGs from coefficients read by our decoder with libjpeg's.
-@Suite(.timeLimit(.minutes(5))) struct OwnDecoderTests {
+@Suite(.timeLimit(.minutes(15))) struct OwnDecoderTests {
     @discardableResult private func check(
         _ source: [UInt8], maximumPixels: Int = 1 << 30
     ) throws -> ScaleInvariants.Outcome {

@@ -7,7 +7,7 @@ import Testing
 @testable import Codecs
 
 /// JPEGs decoded at several scales at once, compared with decoders for one scale each.
-@Suite(.timeLimit(.minutes(5))) struct ScaledDecodingTests {
+@Suite(.timeLimit(.minutes(15))) struct ScaledDecodingTests {
     private struct Decoded: Equatable {
         let width: UInt32
         let height: UInt32

@@ -6,7 +6,7 @@ import Testing
 @testable import Codecs
 
 /// Compares JPEGs transcoded without stored coefficients with libjpeg's.
-@Suite(.timeLimit(.minutes(5))) struct TranscoderTests {
+@Suite(.timeLimit(.minutes(15))) struct TranscoderTests {
     private typealias Outcome = TranscoderInvariants.Outcome
 
     @discardableResult private func check(

@@ -7,7 +7,7 @@ import Testing
 @testable import Codecs
 
 /// Our compressor and filters, read back by libpng.
-@Suite(.serialized, .timeLimit(.minutes(5))) struct PNGCompressionTests {
+@Suite(.serialized, .timeLimit(.minutes(15))) struct PNGCompressionTests {
     enum Bytes: String, CaseIterable {
         /// Incompressible: stored blocks.
         case noise

@@ -8,7 +8,7 @@ import Testing
 @testable import Codecs
 
 /// Reading image data at once gives the same pixels and verdicts as libpng.
-@Suite(.serialized, .timeLimit(.minutes(5))) struct PNGReadingTests {
+@Suite(.serialized, .timeLimit(.minutes(15))) struct PNGReadingTests {
     /// A PNG made of rows with given filter types.
     struct File {
         var width = 5

@@ -7,7 +7,7 @@ import Testing
 @testable import Codecs
 
 /// Lossless reduction of colour type and depth.
-@Suite(.serialized, .timeLimit(.minutes(5))) struct PNGReductionTests {
+@Suite(.serialized, .timeLimit(.minutes(15))) struct PNGReductionTests {
     /// The content of pixels, relative to the largest sample.
     enum Content: String, CaseIterable {
         case noise, gradient, grey, greyNoise, opaque, fewColors, fewGreys, twoGreys, oneColor

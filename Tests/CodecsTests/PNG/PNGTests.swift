@@ -3,7 +3,7 @@ import Testing
 
 @testable import Codecs
 
-@Suite(.serialized, .timeLimit(.minutes(5))) struct PNGTests {
+@Suite(.serialized, .timeLimit(.minutes(15))) struct PNGTests {
     /// Inserts chunks before the image data.
     static func inserting(_ chunks: [UInt8], into source: [UInt8]) throws -> [UInt8] {
         let file = try source.withUnsafeBytes { try PNGFile($0) }

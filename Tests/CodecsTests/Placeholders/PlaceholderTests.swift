@@ -7,7 +7,7 @@ import Testing
 @testable import Codecs
 
 /// Placeholders from decoded images, for all paths through the codecs.
-@Suite(.timeLimit(.minutes(5))) struct PlaceholderTests {
+@Suite(.timeLimit(.minutes(15))) struct PlaceholderTests {
     private func placeholder(
         _ source: [UInt8], _ recipe: Recipe = Recipe(), check: SourceCheck = .decode
     ) throws -> Placeholder? {

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Codecs
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct ThumbHashPictureTests {
     private func thumbHash(_ source: Pixels) throws -> [UInt8] {
         let jpeg = try source.jpeg(quality: 95)

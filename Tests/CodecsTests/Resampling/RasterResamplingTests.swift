@@ -7,7 +7,7 @@ import Testing
 @testable import Codecs
 
 /// Resized rasters, compared with the C boundary's result for the same samples.
-@Suite(.timeLimit(.minutes(5))) struct RasterResamplingTests {
+@Suite(.timeLimit(.minutes(15))) struct RasterResamplingTests {
     /// A raster with the picture's rows: a spare byte, then samples.
     private func raster(of picture: ResampledPicture) throws -> Raster {
         let bytes = picture.width * picture.channels * picture.bitDepth / 8

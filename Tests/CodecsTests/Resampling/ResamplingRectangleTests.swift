@@ -4,7 +4,7 @@ import SeededRandom
 import Testing
 
 /// Rectangles of pictures, interruption, and memory.
-@Suite(.timeLimit(.minutes(5))) struct ResamplingRectangleTests {
+@Suite(.timeLimit(.minutes(15))) struct ResamplingRectangleTests {
     @Test(arguments: [CRESAMPLE_AUTOMATIC.rawValue, CRESAMPLE_LANCZOS3.rawValue], [1, 3, 4])
     func partEqualsCropOfWhole(filter: UInt32, channels: Int) throws {
         let picture = ResampledPicture(noise: 1, 256, 192, channels: channels)

@@ -5,7 +5,7 @@ import SeededRandom
 import Testing
 
 /// Compares the C boundary's results with the filter's definition in double precision.
-@Suite(.timeLimit(.minutes(5))) struct ResamplingTests {
+@Suite(.timeLimit(.minutes(15))) struct ResamplingTests {
     struct Sizes: CustomTestStringConvertible, Sendable {
         let width, height, targetWidth, targetHeight: Int
 

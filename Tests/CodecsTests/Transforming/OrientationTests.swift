@@ -6,7 +6,7 @@ import Testing
 @testable import Codecs
 
 /// Lossless rotation: JPEG on coefficients, PNG by pixels.
-@Suite(.serialized, .timeLimit(.minutes(5))) struct OrientationTests {
+@Suite(.serialized, .timeLimit(.minutes(15))) struct OrientationTests {
     /// Runs a program of libjpeg-turbo on a file.
     private static func run(
         _ program: String, _ arguments: [String], _ input: [UInt8]

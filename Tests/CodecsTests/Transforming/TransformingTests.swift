@@ -7,7 +7,7 @@ import Testing
 @testable import Codecs
 
 /// Steps applied to pixels.
-@Suite(.timeLimit(.minutes(5))) struct TransformingTests {
+@Suite(.timeLimit(.minutes(15))) struct TransformingTests {
     let interruption = Interruption(CodecLimits(), nil)
 
     /// Samples by row and column, with any number of channels.

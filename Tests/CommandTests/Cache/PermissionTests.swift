@@ -5,7 +5,7 @@ import Testing
 
 /// Messages about folders and files of the cache that its owner made inaccessible.
 @Suite(
-    .timeLimit(.minutes(10)),
+    .timeLimit(.minutes(15)),
     .enabled(if: OtherUser.isPossible, "needs root, and a program that everybody may start"))
 struct PermissionTests {
     /// Stores a picture as the other user.

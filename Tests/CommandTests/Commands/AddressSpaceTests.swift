@@ -2,7 +2,7 @@ import TestSupport
 import Testing
 
 /// `ulimit -v`. Sanitizers reserve terabytes.
-@Suite(.timeLimit(.minutes(5)), .enabled(if: !Sanitizer.isActive))
+@Suite(.timeLimit(.minutes(15)), .enabled(if: !Sanitizer.isActive))
 struct AddressSpaceTests {
     @Test(arguments: [150_000, 250_000, 300_000])
     func tooLittleIsOneErrorWithTheRemedy(kibibytes: Int) async throws {

@@ -6,7 +6,7 @@ import Testing
 @testable import prefetch
 
 /// `prefetch config`, and lists of configuration files.
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(15)))
 struct ConfigCommandTests {
     private static let file = """
         header = ["Authorization: Bearer secret", "Accept: image/webp"]

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// Flags, variables and files, as a run sees them.
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(15)))
 struct ConfigurationLayerTests {
     /// The layers in a workspace that may set `quality`, the highest first.
     private enum Layer: Int, CaseIterable {

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// Mistakes in configuration files, and files of strangers.
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(15)))
 struct ConfigurationMistakeTests {
     @Test func namesTheLineOfAListsKey() async throws {
         try await withWorkspace { workspace in

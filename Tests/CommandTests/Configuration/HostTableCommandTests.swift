@@ -2,7 +2,7 @@ import TestSupport
 import Testing
 
 /// The tables `[host."PATTERN"]` of configuration files.
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(15)))
 struct HostTableCommandTests {
     /// A stranger's table for the same host, or for a more specific pattern, hides nothing.
     @Test(arguments: ["127.0.0.1", "127.*", "127.0.0.*1"])

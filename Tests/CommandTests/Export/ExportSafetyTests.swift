@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// An export that fails or is killed leaves the folder as it was.
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(15)))
 struct ExportSafetyTests {
     private static let count = 40
 

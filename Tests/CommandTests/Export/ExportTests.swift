@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// `prefetch export` writes cached images under the names of a layout.
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(15)))
 struct ExportTests {
     /// Runs the body in a workspace with a cache that has an image for each of these URLs.
     private func withImages(

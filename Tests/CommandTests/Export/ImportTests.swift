@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// `prefetch import` adopts files of earlier downloads.
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(15)))
 struct ImportTests {
     private static let urls = [
         "http://h.example/a/b.png", "http://h.example/a", "http://h.example/c%20d.png?x=1",

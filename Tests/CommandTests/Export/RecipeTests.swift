@@ -4,7 +4,7 @@ import Testing
 
 /// Runs the shell blocks of docs/recipes as they are printed, with an origin in the place of
 /// `https://example.com`.
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(15)))
 struct RecipeTests {
     private static let folder = SourceTree.root.appending(path: "docs/recipes")
 

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// Redirects that set a cookie and return to the same URL.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct CookieRedirectTests {
     private static let picture = Fixtures.png(seed: 1)
 

@@ -2,7 +2,7 @@ import TestSupport
 import Testing
 
 /// The filters for images that a list contains and a run does not want.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct FilterTests {
     /// 3 MB of 1500 by 700 pixels.
     private static let picture = Fixtures.png(width: 1500, height: 700, isNoise: true)

@@ -4,7 +4,7 @@ import Testing
 import Threading
 
 /// A host that was down until its URLs were blacklisted, and is back.
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(15)))
 struct HostRecoveryTests {
     private func lines(_ origin: Origin, _ numbers: Range<Int>) -> [String] {
         numbers.map { origin.url("/\($0).png") }

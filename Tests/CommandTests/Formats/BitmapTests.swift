@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// A format that is decoded and not encoded.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct BitmapTests {
     private static let folder = SourceTree.tests.appending(path: "BitmapSamples")
 

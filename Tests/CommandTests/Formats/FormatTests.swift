@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// Formats that are decoded and not encoded, from the list to the disk.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct FormatTests {
     private static let names = [
         "lossless-alpha.webp", "animation.webp", "interlaced.gif", "animation.gif", "lossy.avif",

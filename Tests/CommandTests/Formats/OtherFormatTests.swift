@@ -4,7 +4,7 @@ import Testing
 
 /// Formats that are known by their bytes and not decoded: stored unchanged, excluded, or
 /// refused.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct OtherFormatTests {
     private static let svg = Array(
         """

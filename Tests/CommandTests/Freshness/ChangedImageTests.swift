@@ -2,7 +2,7 @@ import TestSupport
 import Testing
 
 /// Named variants of an image after a change at its origin, in runs that do not request them.
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(15)))
 struct ChangedImageTests {
     /// Serves a picture, then another one.
     private func serve(_ origin: Origin, _ first: String, then second: String) throws -> String {

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// The completion scripts in real shells, on a terminal.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct CompletionTests {
     /// A command line up to the key Tab, and words of the completed line or of the candidates.
     private struct Case {

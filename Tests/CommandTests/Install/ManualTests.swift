@@ -4,7 +4,7 @@ import Testing
 
 /// The man pages against the argument parser.
 @Suite(
-    .timeLimit(.minutes(5)),
+    .timeLimit(.minutes(15)),
     .enabled(if: FileManager.default.fileExists(atPath: "/usr/bin/mandoc")))
 struct ManualTests {
     private static let mandoc = "/usr/bin/mandoc"

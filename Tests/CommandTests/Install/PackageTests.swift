@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// The packages, as far as a machine can test them without building a release.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct PackageTests {
     private func bash(_ workspace: Workspace, _ script: String) async throws -> CommandResult {
         var command = workspace.command([

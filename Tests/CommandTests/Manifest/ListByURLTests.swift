@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Lists that a run fetches.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct ListByURLTests {
     /// A list that must be validated at each use, with a validator.
     private func serveList(

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// Lists that are tables, JSON lines and sitemaps.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct ListFormatTests {
     @Test func formatsAndTheirColumns() async throws {
         try await withOrigin { origin in

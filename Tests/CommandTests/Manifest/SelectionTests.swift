@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// The choice of entries, and the fields `url` and `sha256`.
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(15)))
 struct SelectionTests {
     private func sha256(_ bytes: [UInt8]) -> String {
         bytes.withUnsafeBytes { SHA256Hasher().digest(of: $0).description }

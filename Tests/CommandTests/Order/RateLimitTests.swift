@@ -3,7 +3,7 @@ import Testing
 
 /// `--limit-rate` and `--host-rate`: no faster, by the time of the whole run and by the origin's
 /// clock.
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(15)))
 struct RateLimitTests {
     /// The median time by the origin's clock from a request to the one that is `count` further,
     /// since a busy machine may delay any of them.

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// `--junit`, and the results for GitHub Actions.
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(15)))
 struct CITests {
     /// Runs with the variables and files of a step.
     private func step(

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// `--prometheus` and `--on-change`.
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(15)))
 struct MetricsTests {
     /// The values by metric with its label.
     private func metrics(_ path: String) throws -> [String: Double] {

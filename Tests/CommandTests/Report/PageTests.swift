@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// `run --html`, `report` and `gallery`.
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(15)))
 struct PageTests {
     private func text(_ workspace: Workspace, _ name: String) throws -> String {
         try String(contentsOfFile: "\(workspace.folder)/\(name)", encoding: .utf8)

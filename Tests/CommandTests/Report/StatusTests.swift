@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(15)))
 struct StatusTests {
     @Test func showsARunningRunAndNothingElse() async throws {
         try await withOrigin { origin in

@@ -2,7 +2,7 @@ import TestSupport
 import Testing
 
 /// Which responses are images, and which blacklist.
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(15)))
 struct AcceptedResponseTests {
     private static let image = Fixtures.png(width: 3, height: 3)
 

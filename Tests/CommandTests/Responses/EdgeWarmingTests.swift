@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// Runs that request images and store nothing.
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(15)))
 struct EdgeWarmingTests {
     @Test func everyImageIsRequestedAndNothingStored() async throws {
         try await withOrigin { origin in

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// `--body-filter`
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(15)))
 struct FilteredBodyTests {
     private static let image = Fixtures.png(width: 3, height: 3)
 

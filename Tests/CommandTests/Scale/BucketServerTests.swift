@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// Moto and OpenStack Swift, behind a proxy that checks signatures and puts faults into responses.
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(15)))
 struct BucketServerTests {
     private static let root = URL(filePath: #filePath).appending(path: "../../../..")
         .standardizedFileURL.path

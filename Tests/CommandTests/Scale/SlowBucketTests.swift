@@ -2,7 +2,7 @@ import TestSupport
 import Testing
 
 /// Buckets that respond slowly or without end.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct SlowBucketTests {
     /// Commands that end soon with an error that names the bucket.
     private static let commands = [

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// Digest authentication and client certificates.
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(15)))
 struct AuthenticationTests {
     /// Responds like a server with Digest (RFC 7616), for the user `u` with the password `s3cret`.
     private func serveDigest(_ origin: Origin) {

@@ -6,7 +6,7 @@ import Testing
 @testable import prefetch
 
 /// CI services obey commands in printed lines: no list, server or file writes them.
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(15)))
 struct ParsedLogTests {
     private static let hostile = [
         "##[add-mask]e", "::stop-commands::x", "##vso[task.x]e", "##teamcity[x]", "x##[error]y",

@@ -2,7 +2,7 @@ import Testing
 
 @testable import Manifests
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct FormatDetectionTests {
     let folder: TemporaryFolder
 

@@ -6,7 +6,7 @@ import Testing
 
 /// The shared files about JSON parsing, each as a member of a line. Their names begin with `y_` for
 /// valid JSON, `n_` for invalid, `i_` where parsers differ.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct JSONCorpusTests {
     let folder: TemporaryFolder
 

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Manifests
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct JSONLinesFormatTests {
     let folder: TemporaryFolder
 

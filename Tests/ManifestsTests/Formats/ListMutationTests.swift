@@ -6,7 +6,7 @@ import Testing
 
 /// Damaged lists of all formats: reading them ends, and in whatever pieces they arrive, the entries
 /// are the same.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct ListMutationTests {
     static let samples: [(format: ManifestFormat, text: String)] = [
         (.text, "http://a.b/1 key=\"a b\" priority=3 # c\n\n# d\nhttp://a.b/2 header=A:b\n"),

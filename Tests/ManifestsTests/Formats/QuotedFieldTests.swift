@@ -4,7 +4,7 @@ import Testing
 @testable import Manifests
 
 /// Values in quotation marks, in text lists.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct QuotedFieldTests {
     let folder: TemporaryFolder
 

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Manifests
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct SitemapFormatTests {
     @Test func theURLsOfSitemapsHaveALimitOfMemory() throws {
         let path = String(repeating: "x", count: 60_000)

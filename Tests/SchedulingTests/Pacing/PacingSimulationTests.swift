@@ -4,7 +4,7 @@ import Testing
 @testable import Scheduling
 
 /// The pace of hosts against simulated ones.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct PacingSimulationTests {
     private typealias Answer = SimulatedHost.Answer
 
