@@ -3,7 +3,7 @@
 Usage: terminal.py SHELL SCRIPT < LINES
 
 Reads a JSON array of command lines, and prints a JSON array with a text for each: the line with
-its completion, or the candidates. A line that is not completed within 20 seconds ends the program
+its completion, or the candidates. A line that is not completed within 120 seconds ends the program
 with status 1 and its name.
 """
 
@@ -15,7 +15,7 @@ import select
 import sys
 import time
 
-DEADLINE_SECONDS = 20
+DEADLINE_SECONDS = 120
 KILL_LINE = "\x15"
 PROMPT = "ready> "
 SHELLS = {
