@@ -3,7 +3,8 @@ package import PrefetchModel
 /// The past of an entry, from its first turn on. Boxed, so that an entry waiting for that is no
 /// larger than its listed fields.
 ///
-/// `@unchecked Sendable`: ``EntryMachine`` changes it only while no other machine refers to it.
+/// `@unchecked Sendable`: only ``EntryMachine`` refers to it, in a private property, and copies it
+/// before a change unless it holds the only reference. So no thread changes what another reads.
 final class EntryPast: @unchecked Sendable {
     var history: History
     var journey: Journey

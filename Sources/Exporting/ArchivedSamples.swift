@@ -176,6 +176,7 @@ package enum ImportLayout: String, CaseIterable, Sendable {
         case .sdwebimage:
             return [LoaderLayout.sdwebimage([:]).path(ofKey: url)]
         case .mirror:
+            // A URL without a name in a mirror was not exported into one.
             guard let path = try? MirrorName(rules: rules).path(of: normalized) else { return [] }
             return [path, ExportPlan.besideFolder(path, rules)]
         }

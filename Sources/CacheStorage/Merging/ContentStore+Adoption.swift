@@ -90,8 +90,8 @@ extension ContentStore {
 
     /// Takes over the content file of another cache, which keeps it: by a hard link, else by shared
     /// blocks, else by a copy after a comparison with its digest. A doubtful file is always
-    /// compared, and so is one that is there already, unless it is the other cache's own: a merge
-    /// that was stopped may have left it, and a power cut may have torn it.
+    /// compared, and so is one that is there already, unless it is the other cache's own: a killed
+    /// merge may have left it, and a power cut may have torn it.
     func adopt(
         _ image: StoredImage, from other: CacheDirectory, isDoubtful: Bool,
         hasher: borrowing SHA256Hasher

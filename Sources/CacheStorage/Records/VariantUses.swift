@@ -11,8 +11,8 @@ package struct NotedVariant: Hashable, Sendable {
 }
 
 /// The current and superseded variants of one resource. A value: others read and write the rows. A
-/// current variant is tagged with one name. If several names have its recipe, the tag is `main` if
-/// that is among them, else the first; the other names find it through the table `variant_name`.
+/// current variant is tagged with one name. If several names have its recipe, the tag is `main`,
+/// or the first of them without `main`; the table `variant_name` leads from the others to it.
 struct VariantUses {
     struct VariantUse: Equatable {
         let recipe: String

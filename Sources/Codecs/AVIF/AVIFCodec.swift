@@ -302,6 +302,7 @@
 
         private func metadata(_ kind: cavif_metadata) -> [UInt8]? {
             var count = 0
+            // Without memory for a copy of the file, the picture has no metadata.
             let copy = try? AVIFView.read(source) { start, size in
                 cavif_copy_metadata(start, size, kind, &count)
             }

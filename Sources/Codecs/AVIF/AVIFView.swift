@@ -30,6 +30,7 @@
                 changes.append((offset..<offset + 4, bytes))
             }
             var walk = BoxWalk(source)
+            // Only whole boxes are changed; libavif reports a damaged one.
             while let box = try? walk.box() {
                 let total = box.payload.upperBound - box.start
                 if box.isOpenEnded, total <= UInt32.max {

@@ -176,8 +176,8 @@ struct Dispatch {
         return store.dropPlace(of: identifier)
     }
 
-    /// Ends an entry's use of its host, with the transfer's result. Returns the start and the cause
-    /// of a refusal that may be due to the pace, see ``putBack(_:at:)``.
+    /// Ends an entry's use of its host, with the transfer's result. For a refusal that may be
+    /// due to the pace, returns the start and the cause, see ``putBack(_:at:)``.
     mutating func finished(
         _ identifier: Int, at origin: String, _ signal: HostPacing.Signal,
         _ observation: HostPacing.Observation, at now: Instant
