@@ -27,17 +27,17 @@ static const char *words_for(avifResult result) {
     }
 }
 
-static cavif_status status_of(avifResult result, const avifDecoder *decoder, char *message) {
-    snprintf(message, CAVIF_MESSAGE_BYTES, "%s", words_for(result));
+static ccodec_status status_of(avifResult result, const avifDecoder *decoder, char *message) {
+    snprintf(message, CCODEC_MESSAGE_BYTES, "%s", words_for(result));
     switch (result) {
-    case AVIF_RESULT_OK: return CAVIF_OK;
+    case AVIF_RESULT_OK: return CCODEC_OK;
     case AVIF_RESULT_TRUNCATED_DATA:
     case AVIF_RESULT_IO_ERROR:
-    case AVIF_RESULT_WAITING_ON_IO: return CAVIF_TRUNCATED;
+    case AVIF_RESULT_WAITING_ON_IO: return CCODEC_TRUNCATED;
     case AVIF_RESULT_UNSUPPORTED_DEPTH:
     case AVIF_RESULT_NO_CODEC_AVAILABLE:
-    case AVIF_RESULT_NOT_IMPLEMENTED: return CAVIF_UNSUPPORTED;
-    case AVIF_RESULT_OUT_OF_MEMORY: return CAVIF_OUT_OF_MEMORY;
+    case AVIF_RESULT_NOT_IMPLEMENTED: return CCODEC_UNSUPPORTED;
+    case AVIF_RESULT_OUT_OF_MEMORY: return CCODEC_OUT_OF_MEMORY;
     default: break;
     }
     // The library has no codes for these. An item beyond the end of the file has two texts,
@@ -48,11 +48,11 @@ static cavif_status status_of(avifResult result, const avifDecoder *decoder, cha
     // "Child box too large, possibly truncated data" is no limit.
     if (!is_cut && strstr(text, "too large") != NULL) {
         snprintf(
-            message, CAVIF_MESSAGE_BYTES, "one of its pictures has more than %u pixels",
+            message, CCODEC_MESSAGE_BYTES, "one of its pictures has more than %u pixels",
             (unsigned)AVIF_DEFAULT_IMAGE_SIZE_LIMIT);
-        return CAVIF_LIMIT;
+        return CCODEC_LIMIT;
     }
-    return is_cut ? CAVIF_TRUNCATED : CAVIF_CORRUPT;
+    return is_cut ? CCODEC_TRUNCATED : CCODEC_CORRUPT;
 }
 
 static void configure(avifDecoder *decoder) {
@@ -65,7 +65,7 @@ static void configure(avifDecoder *decoder) {
     decoder->strictFlags &= ~(avifStrictFlags)(AVIF_STRICT_PIXI_REQUIRED | AVIF_STRICT_CLAP_VALID);
 }
 
-static cavif_status parse(
+static ccodec_status parse(
     avifDecoder *decoder, const uint8_t *bytes, size_t length, char *message) {
     avifResult status = cavif_functions.DecoderSetIOMemory(decoder, bytes, length);
     if (status == AVIF_RESULT_OK) status = cavif_functions.DecoderParse(decoder);
@@ -73,19 +73,19 @@ static cavif_status parse(
 }
 
 /// - `opened`: for the caller to destroy, also after a failure; NULL without library or memory.
-static cavif_status open_source(
+static ccodec_status open_source(
     const uint8_t *bytes, size_t length, uint64_t maximum_pixels, uint32_t maximum_frames,
     avifDecoder **opened, char *message) {
     *opened = NULL;
-    cavif_status missing = cavif_require(message);
-    if (missing != CAVIF_OK) return missing;
+    ccodec_status missing = cavif_require(message);
+    if (missing != CCODEC_OK) return missing;
     avifDecoder *decoder = *opened = cavif_functions.DecoderCreate();
-    if (decoder == NULL) return CAVIF_OUT_OF_MEMORY;
+    if (decoder == NULL) return CCODEC_OUT_OF_MEMORY;
     configure(decoder);
     decoder->ignoreExif = AVIF_TRUE;
     decoder->ignoreXMP = AVIF_TRUE;
     decoder->imageCountLimit = maximum_frames;
-    cavif_status status = parse(decoder, bytes, length, message);
+    ccodec_status status = parse(decoder, bytes, length, message);
     // From here on it applies to decoded pictures only.
     if (maximum_pixels < AVIF_DEFAULT_IMAGE_SIZE_LIMIT) {
         decoder->imageSizeLimit = (uint32_t)maximum_pixels;
@@ -147,38 +147,38 @@ static void note_header(const avifDecoder *decoder, cavif_header *header) {
     header->transfer = image->transferCharacteristics;
 }
 
-cavif_status cavif_read_header(
+ccodec_status cavif_read_header(
     const uint8_t *bytes, size_t length, uint32_t maximum_frames, cavif_header *header,
-    char message[CAVIF_MESSAGE_BYTES]) {
+    char message[CCODEC_MESSAGE_BYTES]) {
     memset(header, 0, sizeof *header);
     avifDecoder *decoder;
-    cavif_status status =
+    ccodec_status status =
         open_source(bytes, length, UINT64_MAX, maximum_frames, &decoder, message);
-    if (status == CAVIF_OK) {
+    if (status == CCODEC_OK) {
         note_header(decoder, header);
         header->is_cut = is_cut(decoder, 0, length) || is_cut(decoder, header->frames - 1, length);
     }
     if (decoder != NULL) cavif_functions.DecoderDestroy(decoder);
-    if (status == CAVIF_OK && (header->width == 0 || header->height == 0)) return CAVIF_CORRUPT;
+    if (status == CCODEC_OK && (header->width == 0 || header->height == 0)) return CCODEC_CORRUPT;
     return status;
 }
 
 /// The library writes 16-bit samples to even addresses: at the end of the memory, from which the
 /// rows then move to their places.
-static cavif_status convert(
+static ccodec_status convert(
     const avifImage *image, const cavif_header *header, uint8_t **rows, char *message) {
     // The library applies its own size, which the data may have changed: a clean aperture that fits
     // the container's subsampling may not fit the data's.
-    if (image->width != header->width || image->height != header->height) return CAVIF_CORRUPT;
+    if (image->width != header->width || image->height != header->height) return CCODEC_CORRUPT;
     size_t sample_bytes = header->depth > 8 ? 2 : 1;
     size_t row_bytes = (size_t)header->width * (header->has_alpha ? 4 : 3) * sample_bytes;
     size_t total, height = header->height;
     if (__builtin_mul_overflow(row_bytes + 1, height, &total) || total > SIZE_MAX - 2
         || row_bytes + 1 > UINT32_MAX) {
-        return CAVIF_LIMIT;
+        return CCODEC_LIMIT;
     }
     uint8_t *memory = malloc(total + 1);
-    if (memory == NULL) return CAVIF_OUT_OF_MEMORY;
+    if (memory == NULL) return CCODEC_OUT_OF_MEMORY;
     size_t begin = (height + 1) / 2 * 2;
     avifRGBImage target;
     cavif_functions.RGBImageSetDefaults(&target, image);
@@ -189,8 +189,8 @@ static cavif_status convert(
     avifResult result = cavif_functions.ImageYUVToRGB(image, &target);
     if (result != AVIF_RESULT_OK) {
         free(memory);
-        cavif_status status = status_of(result, NULL, message);
-        return status == CAVIF_OUT_OF_MEMORY ? status : CAVIF_UNSUPPORTED;
+        ccodec_status status = status_of(result, NULL, message);
+        return status == CCODEC_OUT_OF_MEMORY ? status : CCODEC_UNSUPPORTED;
     }
     for (size_t y = 0; sample_bytes == 2 && y < height; y++) {
         const uint8_t *from = memory + begin + y * row_bytes;
@@ -203,17 +203,17 @@ static cavif_status convert(
         }
     }
     *rows = memory;
-    return CAVIF_OK;
+    return CCODEC_OK;
 }
 
-static cavif_status keep_frame(
+static ccodec_status keep_frame(
     const avifImage *image, const cavif_header *header, uint8_t **rows, char *message) {
     avifCropRect rectangle;
     if (!clean_aperture(image, &rectangle)) return convert(image, header, rows, message);
     avifImage *view = cavif_functions.ImageCreateEmpty();
-    if (view == NULL) return CAVIF_OUT_OF_MEMORY;
+    if (view == NULL) return CCODEC_OUT_OF_MEMORY;
     avifResult result = cavif_functions.ImageSetViewRect(view, image, &rectangle);
-    cavif_status status = result == AVIF_RESULT_OK
+    ccodec_status status = result == AVIF_RESULT_OK
         ? convert(view, header, rows, message) : status_of(result, NULL, message);
     cavif_functions.ImageDestroy(view);
     return status;
@@ -225,25 +225,25 @@ struct cavif_reader {
     cavif_header header;
 };
 
-cavif_status cavif_open(
+ccodec_status cavif_open(
     const uint8_t *bytes, size_t length, const cavif_limits *limits, const cavif_header *header,
-    char message[CAVIF_MESSAGE_BYTES], cavif_reader **reader) {
+    char message[CCODEC_MESSAGE_BYTES], cavif_reader **reader) {
     *reader = NULL;
     cavif_reader *made = calloc(1, sizeof *made);
-    if (made == NULL) return CAVIF_OUT_OF_MEMORY;
+    if (made == NULL) return CCODEC_OUT_OF_MEMORY;
     made->limits = *limits;
     made->header = *header;
-    cavif_status status = open_source(
+    ccodec_status status = open_source(
         bytes, length, limits->maximum_pixels, limits->maximum_frames, &made->decoder, message);
-    if (status == CAVIF_OK) {
+    if (status == CCODEC_OK) {
         cavif_header found;
         note_header(made->decoder, &found);
         if (found.coded_width != header->coded_width
             || found.coded_height != header->coded_height) {
-            status = CAVIF_CORRUPT;
+            status = CCODEC_CORRUPT;
         }
     }
-    if (status == CAVIF_OK) {
+    if (status == CCODEC_OK) {
         *reader = made;
     } else {
         cavif_close(made);
@@ -251,27 +251,27 @@ cavif_status cavif_open(
     return status;
 }
 
-cavif_status cavif_next(
+ccodec_status cavif_next(
     cavif_reader *reader, bool wants_rows, cavif_frame *frame,
-    char message[CAVIF_MESSAGE_BYTES]) {
+    char message[CCODEC_MESSAGE_BYTES]) {
     *frame = (cavif_frame){0};
     avifDecoder *decoder = reader->decoder;
     const cavif_header *header = &reader->header;
     cinterruption *interruption = reader->limits.interruption;
-    if (interruption != NULL && cinterruption_look(interruption)) return CAVIF_INTERRUPTED;
-    if (decoder->imageIndex + 1 >= decoder->imageCount) return CAVIF_OK;
-    cavif_status status = status_of(cavif_functions.DecoderNextImage(decoder), decoder, message);
-    if (status != CAVIF_OK) return status;
+    if (interruption != NULL && cinterruption_look(interruption)) return CCODEC_INTERRUPTED;
+    if (decoder->imageIndex + 1 >= decoder->imageCount) return CCODEC_OK;
+    ccodec_status status = status_of(cavif_functions.DecoderNextImage(decoder), decoder, message);
+    if (status != CCODEC_OK) return status;
     const avifImage *image = decoder->image;
     if (image->width != header->coded_width || image->height != header->coded_height
         || (image->depth > 8) != (header->depth > 8)) {
-        snprintf(message, CAVIF_MESSAGE_BYTES, "a picture that its container denies");
-        return CAVIF_CORRUPT;
+        snprintf(message, CCODEC_MESSAGE_BYTES, "a picture that its container denies");
+        return CCODEC_CORRUPT;
     }
     frame->is_present = true;
     frame->duration = decoder->imageTiming.durationInTimescales;
     frame->timescale = decoder->imageTiming.timescale;
-    return wants_rows ? keep_frame(image, header, &frame->rows, message) : CAVIF_OK;
+    return wants_rows ? keep_frame(image, header, &frame->rows, message) : CCODEC_OK;
 }
 
 void cavif_close(cavif_reader *reader) {
@@ -290,8 +290,8 @@ uint8_t *cavif_copy_metadata(
     configure(decoder);
     decoder->ignoreExif = kind != CAVIF_EXIF;
     decoder->ignoreXMP = kind != CAVIF_XMP;
-    char message[CAVIF_MESSAGE_BYTES];
-    if (parse(decoder, bytes, length, message) == CAVIF_OK) {
+    char message[CCODEC_MESSAGE_BYTES];
+    if (parse(decoder, bytes, length, message) == CCODEC_OK) {
         const avifRWData *data = kind == CAVIF_ICC ? &decoder->image->icc
             : kind == CAVIF_EXIF ? &decoder->image->exif : &decoder->image->xmp;
         if (data->size > 0) copy = malloc(data->size);

@@ -17,10 +17,10 @@ static const char *words_for(avifResult result) {
     }
 }
 
-static cavif_status status_of(avifResult result, char *message) {
-    if (result == AVIF_RESULT_OK) return CAVIF_OK;
-    snprintf(message, CAVIF_MESSAGE_BYTES, "%s", words_for(result));
-    return result == AVIF_RESULT_OUT_OF_MEMORY ? CAVIF_OUT_OF_MEMORY : CAVIF_FAILED;
+static ccodec_status status_of(avifResult result, char *message) {
+    if (result == AVIF_RESULT_OK) return CCODEC_OK;
+    snprintf(message, CCODEC_MESSAGE_BYTES, "%s", words_for(result));
+    return result == AVIF_RESULT_OUT_OF_MEMORY ? CCODEC_OUT_OF_MEMORY : CCODEC_FAILED;
 }
 
 /// Full-range luma and chroma, by JPEG's matrix; without a profile the colours are sRGB.
@@ -43,7 +43,7 @@ static avifImage *image_of(
     return image;
 }
 
-static cavif_status encode(
+static ccodec_status encode(
     avifImage *image, const cavif_picture *picture, const cavif_options *options,
     avifRWData *output, char *message) {
     avifRGBImage pixels;
@@ -53,10 +53,10 @@ static cavif_status encode(
     // The library's pointer type is not const, but it only reads.
     memcpy(&pixels.pixels, &picture->first, sizeof pixels.pixels);
     pixels.rowBytes = (uint32_t)picture->stride;
-    cavif_status status = status_of(cavif_functions.ImageRGBToYUV(image, &pixels), message);
-    if (status != CAVIF_OK) return status;
+    ccodec_status status = status_of(cavif_functions.ImageRGBToYUV(image, &pixels), message);
+    if (status != CCODEC_OK) return status;
     avifEncoder *encoder = cavif_functions.EncoderCreate();
-    if (encoder == NULL) return CAVIF_OUT_OF_MEMORY;
+    if (encoder == NULL) return CCODEC_OUT_OF_MEMORY;
     encoder->codecChoice = AVIF_CODEC_CHOICE_AOM;
     encoder->maxThreads = 1;
     encoder->speed = options->speed;
@@ -67,31 +67,31 @@ static cavif_status encode(
     return status;
 }
 
-cavif_status cavif_encode(
+ccodec_status cavif_encode(
     const cavif_picture *picture, const uint8_t *profile, size_t profile_length,
     const uint8_t *exif, size_t exif_length, const cavif_options *options,
     cinterruption *interruption, uint8_t **bytes, size_t *length,
-    char message[CAVIF_MESSAGE_BYTES]) {
+    char message[CCODEC_MESSAGE_BYTES]) {
     *bytes = NULL;
     *length = 0;
-    cavif_status loaded = cavif_require(message);
-    if (loaded != CAVIF_OK) return loaded;
+    ccodec_status loaded = cavif_require(message);
+    if (loaded != CCODEC_OK) return loaded;
     message[0] = 0;
-    if (picture->stride > UINT32_MAX) return CAVIF_LIMIT;
+    if (picture->stride > UINT32_MAX) return CCODEC_LIMIT;
     avifImage *image = image_of(picture, profile, profile_length, exif, exif_length, options);
-    if (image == NULL) return CAVIF_OUT_OF_MEMORY;
+    if (image == NULL) return CCODEC_OUT_OF_MEMORY;
     avifRWData output = AVIF_DATA_EMPTY;
-    cavif_status status = encode(image, picture, options, &output, message);
+    ccodec_status status = encode(image, picture, options, &output, message);
     cavif_functions.ImageDestroy(image);
-    if (status == CAVIF_OK && interruption != NULL && cinterruption_look(interruption)) {
-        status = CAVIF_INTERRUPTED;
+    if (status == CCODEC_OK && interruption != NULL && cinterruption_look(interruption)) {
+        status = CCODEC_INTERRUPTED;
     }
-    if (status != CAVIF_OK) {
+    if (status != CCODEC_OK) {
         cavif_functions.RWDataFree(&output);
         return status;
     }
     // The library allocates by `malloc`.
     *bytes = output.data;
     *length = output.size;
-    return CAVIF_OK;
+    return CCODEC_OK;
 }

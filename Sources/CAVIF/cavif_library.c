@@ -8,7 +8,7 @@ struct cavif_functions cavif_functions;
 void *cavif_library;
 
 /// The reason why libavif cannot be loaded; empty on success.
-static char failure[CAVIF_MESSAGE_BYTES];
+static char failure[CCODEC_MESSAGE_BYTES];
 
 static void load(void) {
     // Resolves all symbols now, so a broken library fails here. Never unloaded.
@@ -36,8 +36,8 @@ const char *cavif_load(void) {
     return failure[0] ? failure : NULL;
 }
 
-cavif_status cavif_require(char message[CAVIF_MESSAGE_BYTES]) {
+ccodec_status cavif_require(char message[CCODEC_MESSAGE_BYTES]) {
     const char *missing = cavif_load();
-    snprintf(message, CAVIF_MESSAGE_BYTES, "%s", missing ? missing : "");
-    return missing ? CAVIF_NO_LIBRARY : CAVIF_OK;
+    snprintf(message, CCODEC_MESSAGE_BYTES, "%s", missing ? missing : "");
+    return missing ? CCODEC_NO_LIBRARY : CCODEC_OK;
 }

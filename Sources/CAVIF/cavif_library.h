@@ -63,8 +63,8 @@ extern void *_Nullable cavif_library __attribute__((visibility("hidden")));
 
 /// Loads libavif, and writes the reason for a failure to `message`.
 ///
-/// Returns `CAVIF_OK` or `CAVIF_NO_LIBRARY`.
-cavif_status cavif_require(char message[_Nonnull CAVIF_MESSAGE_BYTES])
+/// Returns `CCODEC_OK` or `CCODEC_NO_LIBRARY`.
+ccodec_status cavif_require(char message[_Nonnull CCODEC_MESSAGE_BYTES])
     __attribute__((visibility("hidden")));
 
 #pragma clang assume_nonnull end

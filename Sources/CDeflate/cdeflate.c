@@ -151,23 +151,23 @@ static size_t open_end(uint8_t *stream, size_t length) {
     return next + sizeof no_bytes;
 }
 
-cdeflate_status cdeflate_compress_in_pieces(
+ccodec_status cdeflate_compress_in_pieces(
     const uint8_t *bytes, size_t length, int level, cinterruption *interruption, uint8_t *output,
     size_t capacity, size_t *output_length) {
     enum { HEADER = 2, TRAILER = 4, JOINT = 5 };
     *output_length = 0;
-    if (cinterruption_after(interruption, length)) return CDEFLATE_INTERRUPTED;
+    if (cinterruption_after(interruption, length)) return CCODEC_INTERRUPTED;
     struct libdeflate_compressor *compressor = take_compressor(level);
-    if (compressor == NULL) return CDEFLATE_OUT_OF_MEMORY;
+    if (compressor == NULL) return CCODEC_OUT_OF_MEMORY;
     size_t most = piece_bytes(level), used = HEADER;
-    cdeflate_status status = CDEFLATE_OK;
+    ccodec_status status = CCODEC_OK;
     if (length <= most) {
         *output_length = libdeflate_zlib_compress(compressor, bytes, length, output, capacity);
         used = 0;
     }
     for (size_t offset = 0; used > 0 && offset < length; offset += most) {
-        if (cinterruption_after(interruption, most)) status = CDEFLATE_INTERRUPTED;
-        if (status != CDEFLATE_OK || used + JOINT + TRAILER >= capacity) break;
+        if (cinterruption_after(interruption, most)) status = CCODEC_INTERRUPTED;
+        if (status != CCODEC_OK || used + JOINT + TRAILER >= capacity) break;
         bool is_last = length - offset <= most;
         size_t made = libdeflate_deflate_compress(
             compressor, bytes + offset, is_last ? length - offset : most, output + used,
@@ -175,7 +175,7 @@ cdeflate_status cdeflate_compress_in_pieces(
         if (made == 0) break;
         if (!is_last) {
             made = open_end(output + used, made);
-            if (made == 0) status = CDEFLATE_OUT_OF_MEMORY;
+            if (made == 0) status = CCODEC_OUT_OF_MEMORY;
         }
         used += made;
         if (!is_last) continue;

@@ -249,15 +249,15 @@ static bool run(compressor *c, size_t length) {
     return put_block(c, block.start, block.end, block.count, &block.counts, true);
 }
 
-cdeflate_status cdeflate_compress_photograph(
+ccodec_status cdeflate_compress_photograph(
     const uint8_t *bytes, size_t length, int depth, cinterruption *interruption, uint8_t *output,
     size_t capacity, size_t *output_length) {
     *output_length = 0;
     // Places have 32 bits.
-    if (length > UINT32_MAX) return CDEFLATE_LIMIT;
-    if (length == 0 || capacity < 32) return CDEFLATE_OK;
+    if (length > UINT32_MAX) return CCODEC_LIMIT;
+    if (length == 0 || capacity < 32) return CCODEC_OK;
     compressor *c = malloc(sizeof *c);
-    if (c == NULL) return CDEFLATE_OUT_OF_MEMORY;
+    if (c == NULL) return CCODEC_OUT_OF_MEMORY;
     memset(c->heads, 0, sizeof c->heads);
     // A picture smaller than the window uses only part of it.
     memset(c->chain, 0, (length < WINDOW ? length : WINDOW) * sizeof *c->chain);
@@ -287,5 +287,5 @@ cdeflate_status cdeflate_compress_photograph(
         *output_length = (size_t)(c->writer.next - output);
     }
     free(c);
-    return cinterruption_after(interruption, 0) ? CDEFLATE_INTERRUPTED : CDEFLATE_OK;
+    return cinterruption_after(interruption, 0) ? CCODEC_INTERRUPTED : CCODEC_OK;
 }

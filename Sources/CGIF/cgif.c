@@ -46,34 +46,34 @@ static int on_read(GifFileType *file, GifByteType *target, int count) {
     return (int)taken;
 }
 
-static cgif_status fail(session *s, cgif_status status, const char *text) {
+static ccodec_status fail(session *s, ccodec_status status, const char *text) {
     if (s->is_at_end) {
-        status = CGIF_TRUNCATED;
+        status = CCODEC_TRUNCATED;
         text = "the data ends before the image does";
     }
-    if (s->frames > 1 && status == CGIF_CORRUPT) {
-        snprintf(s->message, CGIF_MESSAGE_BYTES, "frame %u: %s", (unsigned)s->frames, text);
+    if (s->frames > 1 && status == CCODEC_CORRUPT) {
+        snprintf(s->message, CCODEC_MESSAGE_BYTES, "frame %u: %s", (unsigned)s->frames, text);
     } else {
-        snprintf(s->message, CGIF_MESSAGE_BYTES, "%s", text);
+        snprintf(s->message, CCODEC_MESSAGE_BYTES, "%s", text);
     }
     return status;
 }
 
-static cgif_status fail_as_library(session *s) {
+static ccodec_status fail_as_library(session *s) {
     if (s->file->Error == D_GIF_ERR_NOT_ENOUGH_MEM) {
-        return fail(s, CGIF_OUT_OF_MEMORY, "no memory for the decoder");
+        return fail(s, CCODEC_OUT_OF_MEMORY, "no memory for the decoder");
     }
     switch (s->file->Error) {
-    case D_GIF_ERR_NO_COLOR_MAP: return fail(s, CGIF_CORRUPT, "a palette is missing");
-    case D_GIF_ERR_WRONG_RECORD: return fail(s, CGIF_CORRUPT, "a block of an unknown kind");
-    default: return fail(s, CGIF_CORRUPT, "a damaged block");
+    case D_GIF_ERR_NO_COLOR_MAP: return fail(s, CCODEC_CORRUPT, "a palette is missing");
+    case D_GIF_ERR_WRONG_RECORD: return fail(s, CCODEC_CORRUPT, "a block of an unknown kind");
+    default: return fail(s, CCODEC_CORRUPT, "a damaged block");
     }
 }
 
-static cgif_status fail_in_pixels(session *s, cgif_lzw_status status) {
+static ccodec_status fail_in_pixels(session *s, cgif_lzw_status status) {
     s->is_at_end = status == CGIF_LZW_CUT;
     return fail(
-        s, CGIF_CORRUPT,
+        s, CCODEC_CORRUPT,
         status == CGIF_LZW_INVALID ? "an LZW code that stands for nothing"
                                    : "the data ends before the last pixel");
 }
@@ -120,13 +120,13 @@ static uint32_t shown(uint32_t start, uint32_t length, uint32_t limit) {
 }
 
 /// Reads a frame. Its pixels are put on the canvas, or into new rows of `kept`.
-static cgif_status read_frame(session *s, const cgif_canvas *canvas, cgif_frame *kept) {
+static ccodec_status read_frame(session *s, const cgif_canvas *canvas, cgif_frame *kept) {
     s->frames += 1;
-    if (s->frames > s->limits.maximum_frames) return fail(s, CGIF_LIMIT, "too many frames");
+    if (s->frames > s->limits.maximum_frames) return fail(s, CCODEC_LIMIT, "too many frames");
     if (DGifGetImageHeader(s->file) != GIF_OK) return fail_as_library(s);
     const GifImageDesc *frame = &s->file->Image;
     uint32_t width = (uint32_t)frame->Width, height = (uint32_t)frame->Height;
-    if (width == 0 || height == 0) return fail(s, CGIF_CORRUPT, "a frame without pixels");
+    if (width == 0 || height == 0) return fail(s, CCODEC_CORRUPT, "a frame without pixels");
     uint32_t left = (uint32_t)frame->Left, top = (uint32_t)frame->Top;
     cgif_canvas own;
     if (kept != NULL) {
@@ -141,7 +141,7 @@ static cgif_status read_frame(session *s, const cgif_canvas *canvas, cgif_frame 
         kept->height = is_shown ? shown_height : 1;
         size_t stride = (size_t)kept->width * 4 + 1;
         kept->rows = calloc(kept->height, stride);
-        if (kept->rows == NULL) return fail(s, CGIF_OUT_OF_MEMORY, "no memory for a frame");
+        if (kept->rows == NULL) return fail(s, CCODEC_OUT_OF_MEMORY, "no memory for a frame");
         kept->delay_centiseconds = (uint32_t)s->control.DelayTime;
         kept->disposal = s->control.DisposalMode;
         own = (cgif_canvas){
@@ -153,7 +153,7 @@ static cgif_status read_frame(session *s, const cgif_canvas *canvas, cgif_frame 
         free(s->row);
         s->row_length = 0;
         s->row = malloc(width);
-        if (s->row == NULL) return fail(s, CGIF_OUT_OF_MEMORY, "no memory for a row");
+        if (s->row == NULL) return fail(s, CCODEC_OUT_OF_MEMORY, "no memory for a row");
         s->row_length = width;
     }
     // The last byte that the library has read is the minimum code size.
@@ -163,7 +163,7 @@ static cgif_status read_frame(session *s, const cgif_canvas *canvas, cgif_frame 
         status = cgif_lzw_read(&s->lzw, s->row, width);
         if (status != CGIF_LZW_OK) return fail_in_pixels(s, status);
         if (cinterruption_after(s->limits.interruption, width)) {
-            return fail(s, CGIF_INTERRUPTED, "");
+            return fail(s, CCODEC_INTERRUPTED, "");
         }
         if (canvas != NULL) {
             put_row(s, canvas, left, top, row_at(number, height, frame->Interlace));
@@ -173,10 +173,10 @@ static cgif_status read_frame(session *s, const cgif_canvas *canvas, cgif_frame 
     if (status != CGIF_LZW_OK) return fail_in_pixels(s, status);
     s->offset = s->lzw.offset;
     s->control = no_control;
-    return CGIF_OK;
+    return CCODEC_OK;
 }
 
-static cgif_status read_extension(session *s) {
+static ccodec_status read_extension(session *s) {
     int code = 0;
     GifByteType *block = NULL;
     if (DGifGetExtension(s->file, &code, &block) != GIF_OK) return fail_as_library(s);
@@ -188,42 +188,42 @@ static cgif_status read_extension(session *s) {
             s->control = control;
         }
         if (cinterruption_after(s->limits.interruption, 256)) {
-            return fail(s, CGIF_INTERRUPTED, "");
+            return fail(s, CCODEC_INTERRUPTED, "");
         }
         if (DGifGetExtensionNext(s->file, &block) != GIF_OK) return fail_as_library(s);
     }
-    return CGIF_OK;
+    return CCODEC_OK;
 }
 
 /// Reads on to the end of the next frame, or of the file.
-static cgif_status read_records(
+static ccodec_status read_records(
     session *s, const cgif_canvas *canvas, cgif_frame *kept, bool *is_end) {
     for (*is_end = false;;) {
         // Only the trailer is missing. The caller decides, since it knows the blocks.
         if (s->frames > 0 && s->offset == s->length) {
             *is_end = true;
-            return CGIF_OK;
+            return CCODEC_OK;
         }
         GifRecordType type = UNDEFINED_RECORD_TYPE;
         if (DGifGetRecordType(s->file, &type) != GIF_OK) return fail_as_library(s);
-        cgif_status status = CGIF_OK;
+        ccodec_status status = CCODEC_OK;
         switch (type) {
         case IMAGE_DESC_RECORD_TYPE: status = read_frame(s, canvas, kept); break;
         case EXTENSION_RECORD_TYPE: status = read_extension(s); break;
         case TERMINATE_RECORD_TYPE:
             *is_end = true;
-            return s->frames > 0 ? CGIF_OK : fail(s, CGIF_CORRUPT, "no frames");
-        default: return fail(s, CGIF_CORRUPT, "a block of an unknown kind");
+            return s->frames > 0 ? CCODEC_OK : fail(s, CCODEC_CORRUPT, "no frames");
+        default: return fail(s, CCODEC_CORRUPT, "a block of an unknown kind");
         }
-        if (status != CGIF_OK) return status;
+        if (status != CCODEC_OK) return status;
         if (cinterruption_after(s->limits.interruption, 256)) {
-            return fail(s, CGIF_INTERRUPTED, "");
+            return fail(s, CCODEC_INTERRUPTED, "");
         }
-        if (type == IMAGE_DESC_RECORD_TYPE) return CGIF_OK;
+        if (type == IMAGE_DESC_RECORD_TYPE) return CCODEC_OK;
     }
 }
 
-static cgif_status begin(
+static ccodec_status begin(
     session *s, const uint8_t *bytes, size_t length, const cgif_limits *limits, char *message) {
     memset(s, 0, sizeof *s);
     s->bytes = bytes;
@@ -234,10 +234,10 @@ static cgif_status begin(
     message[0] = 0;
     int error = 0;
     s->file = DGifOpen(s, on_read, &error);
-    if (s->file != NULL) return CGIF_OK;
+    if (s->file != NULL) return CCODEC_OK;
     return error == D_GIF_ERR_NOT_ENOUGH_MEM
-        ? fail(s, CGIF_OUT_OF_MEMORY, "no memory for the decoder")
-        : fail(s, CGIF_CORRUPT, "a damaged header");
+        ? fail(s, CCODEC_OUT_OF_MEMORY, "no memory for the decoder")
+        : fail(s, CCODEC_CORRUPT, "a damaged header");
 }
 
 static void end(session *s) {
@@ -246,34 +246,34 @@ static void end(session *s) {
     free(s->row);
 }
 
-cgif_status cgif_decode(
+ccodec_status cgif_decode(
     const uint8_t *bytes, size_t length, const cgif_limits *limits, const cgif_canvas *canvas,
-    char message[CGIF_MESSAGE_BYTES]) {
+    char message[CCODEC_MESSAGE_BYTES]) {
     session s;
-    cgif_status status = begin(&s, bytes, length, limits, message);
-    if (status != CGIF_OK) return status;
+    ccodec_status status = begin(&s, bytes, length, limits, message);
+    if (status != CCODEC_OK) return status;
     bool is_end = false;
-    while (status == CGIF_OK && !is_end) {
+    while (status == CCODEC_OK && !is_end) {
         status = read_records(&s, s.frames == 0 ? canvas : NULL, NULL, &is_end);
     }
     end(&s);
-    if (status == CGIF_OK && limits->interruption != NULL
+    if (status == CCODEC_OK && limits->interruption != NULL
         && cinterruption_look(limits->interruption)) {
-        return CGIF_INTERRUPTED;
+        return CCODEC_INTERRUPTED;
     }
     return status;
 }
 
-cgif_status cgif_open(
+ccodec_status cgif_open(
     const uint8_t *bytes, size_t length, uint32_t width, uint32_t height,
-    const cgif_limits *limits, char message[CGIF_MESSAGE_BYTES], cgif_reader **reader) {
+    const cgif_limits *limits, char message[CCODEC_MESSAGE_BYTES], cgif_reader **reader) {
     *reader = NULL;
     cgif_reader *made = malloc(sizeof *made);
-    if (made == NULL) return CGIF_OUT_OF_MEMORY;
-    cgif_status status = begin(made, bytes, length, limits, message);
+    if (made == NULL) return CCODEC_OUT_OF_MEMORY;
+    ccodec_status status = begin(made, bytes, length, limits, message);
     made->canvas_width = width;
     made->canvas_height = height;
-    if (status == CGIF_OK) {
+    if (status == CCODEC_OK) {
         *reader = made;
     } else {
         free(made);
@@ -281,13 +281,13 @@ cgif_status cgif_open(
     return status;
 }
 
-cgif_status cgif_next(
-    cgif_reader *reader, cgif_frame *frame, char message[CGIF_MESSAGE_BYTES]) {
+ccodec_status cgif_next(
+    cgif_reader *reader, cgif_frame *frame, char message[CCODEC_MESSAGE_BYTES]) {
     memset(frame, 0, sizeof *frame);
     reader->message = message;
     bool is_end = false;
-    cgif_status status = read_records(reader, NULL, frame, &is_end);
-    if (status == CGIF_OK) return CGIF_OK;
+    ccodec_status status = read_records(reader, NULL, frame, &is_end);
+    if (status == CCODEC_OK) return CCODEC_OK;
     free(frame->rows);
     frame->rows = NULL;
     return status;

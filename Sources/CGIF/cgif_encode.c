@@ -113,10 +113,10 @@ static int place_of(palette *p, const uint8_t *pixel, int most) {
 }
 
 /// Gives every drawn pixel the nearest of at most `most` colours.
-static cgif_status reduce(cgif_writer *w, const rectangle *part, int most, palette *p) {
+static ccodec_status reduce(cgif_writer *w, const rectangle *part, int most, palette *p) {
     size_t pixels = (size_t)w->width * w->height;
     if (w->planes == NULL) w->planes = malloc(4 * pixels);
-    if (w->planes == NULL) return CGIF_OUT_OF_MEMORY;
+    if (w->planes == NULL) return CCODEC_OUT_OF_MEMORY;
     uint8_t *red = w->planes, *green = red + pixels, *blue = green + pixels, *to = blue + pixels;
     size_t count = 0;
     for (uint32_t y = part->top; y < part->bottom; y++) {
@@ -136,24 +136,24 @@ static cgif_status reduce(cgif_writer *w, const rectangle *part, int most, palet
     int is_reduced =
         GifQuantizeBuffer((unsigned)count, 1, &size, red, green, blue, to, p->colors);
     pthread_mutex_unlock(&mutex);
-    if (is_reduced != GIF_OK) return CGIF_OUT_OF_MEMORY;
+    if (is_reduced != GIF_OK) return CCODEC_OUT_OF_MEMORY;
     p->count = size;
-    cgif_status status =
+    ccodec_status status =
         cgif_refine(red, green, blue, count, p->colors, size, to, w->interruption);
-    if (status != CGIF_OK) return status;
+    if (status != CCODEC_OK) return status;
     for (uint32_t y = part->top; y < part->bottom; y++) {
         for (uint32_t x = part->left; x < part->right; x++) {
             size_t at = (size_t)y * w->width + x;
             if (is_drawn(w, at)) w->indices[at] = *to++;
         }
     }
-    return CGIF_OK;
+    return CCODEC_OK;
 }
 
 /// Gives every pixel of the part an index. Pixels that are shown already become transparent.
 ///
 /// - `transparent_index`: -1 if every pixel is drawn.
-static cgif_status make_indices(
+static ccodec_status make_indices(
     cgif_writer *w, const rectangle *part, palette *p, int *transparent_index) {
     bool draws_all = true;
     for (uint32_t y = part->top; y < part->bottom && draws_all; y++) {
@@ -166,7 +166,7 @@ static cgif_status make_indices(
     memset(p, 0, sizeof *p);
     bool fits = true;
     for (uint32_t y = part->top; y < part->bottom && fits; y++) {
-        if (cinterruption_after(w->interruption, 4 * (size_t)w->width)) return CGIF_INTERRUPTED;
+        if (cinterruption_after(w->interruption, 4 * (size_t)w->width)) return CCODEC_INTERRUPTED;
         for (uint32_t x = part->left; x < part->right && fits; x++) {
             size_t at = (size_t)y * w->width + x;
             if (!is_drawn(w, at)) continue;
@@ -176,11 +176,11 @@ static cgif_status make_indices(
         }
     }
     if (!fits) {
-        cgif_status status = reduce(w, part, most, p);
-        if (status != CGIF_OK) return status;
+        ccodec_status status = reduce(w, part, most, p);
+        if (status != CCODEC_OK) return status;
     }
     *transparent_index = draws_all ? -1 : p->count;
-    if (draws_all) return CGIF_OK;
+    if (draws_all) return CCODEC_OK;
     for (uint32_t y = part->top; y < part->bottom; y++) {
         for (uint32_t x = part->left; x < part->right; x++) {
             size_t at = (size_t)y * w->width + x;
@@ -190,15 +190,15 @@ static cgif_status make_indices(
         }
     }
     p->count++;
-    return CGIF_OK;
+    return CCODEC_OK;
 }
 
 /// The reason for which giflib could not write.
-static cgif_status failure(const cgif_writer *w) {
-    return w->output.is_too_large ? CGIF_LIMIT : CGIF_OUT_OF_MEMORY;
+static ccodec_status failure(const cgif_writer *w) {
+    return w->output.is_too_large ? CCODEC_LIMIT : CCODEC_OUT_OF_MEMORY;
 }
 
-static cgif_status put(
+static ccodec_status put(
     cgif_writer *w, const rectangle *part, const palette *p, int transparent_index,
     bool is_cleared) {
     GraphicsControlBlock control = {
@@ -210,7 +210,7 @@ static cgif_status put(
     int bits = 1;
     while (1 << bits < p->count) bits++;
     ColorMapObject *map = GifMakeMapObject(1 << bits, p->colors);
-    if (map == NULL) return CGIF_OUT_OF_MEMORY;
+    if (map == NULL) return CCODEC_OUT_OF_MEMORY;
     uint32_t width = part->right - part->left;
     bool is_written =
         EGifPutExtension(w->file, GRAPHICS_EXT_FUNC_CODE, sizeof block, block) == GIF_OK
@@ -220,19 +220,19 @@ static cgif_status put(
             == GIF_OK;
     GifFreeMapObject(map);
     for (uint32_t y = part->top; y < part->bottom && is_written; y++) {
-        if (cinterruption_after(w->interruption, width)) return CGIF_INTERRUPTED;
+        if (cinterruption_after(w->interruption, width)) return CCODEC_INTERRUPTED;
         uint8_t *row = w->indices + (size_t)y * w->width + part->left;
         is_written = EGifPutLine(w->file, row, (int)width) == GIF_OK;
     }
-    return is_written && !w->output.has_failed ? CGIF_OK : failure(w);
+    return is_written && !w->output.has_failed ? CCODEC_OK : failure(w);
 }
 
 /// Writes the last frame. `next` is the canvas after it; NULL at the end.
-static cgif_status put_last(cgif_writer *w, const uint8_t *next) {
+static ccodec_status put_last(cgif_writer *w, const uint8_t *next) {
     // The pixels that the next frame makes transparent have to be cleared after this one.
     rectangle cleared = {0, 0, 0, 0}, part = {0, 0, 0, 0};
     for (uint32_t y = 0; y < w->height; y++) {
-        if (cinterruption_after(w->interruption, 8 * (size_t)w->width)) return CGIF_INTERRUPTED;
+        if (cinterruption_after(w->interruption, 8 * (size_t)w->width)) return CCODEC_INTERRUPTED;
         for (uint32_t x = 0; x < w->width; x++) {
             size_t at = (size_t)y * w->width + x;
             if (next != NULL && w->last[4 * at + 3] != 0 && next[4 * at + 3] == 0) {
@@ -248,10 +248,10 @@ static cgif_status put_last(cgif_writer *w, const uint8_t *next) {
     if (is_empty(&part)) part = (rectangle){0, 0, 1, 1};
     palette p;
     int transparent_index = -1;
-    cgif_status status = make_indices(w, &part, &p, &transparent_index);
+    ccodec_status status = make_indices(w, &part, &p, &transparent_index);
     bool is_cleared = !is_empty(&cleared);
-    if (status == CGIF_OK) status = put(w, &part, &p, transparent_index, is_cleared);
-    if (status != CGIF_OK) return status;
+    if (status == CCODEC_OK) status = put(w, &part, &p, transparent_index, is_cleared);
+    if (status != CCODEC_OK) return status;
     memcpy(w->shown, w->last, 4 * (size_t)w->width * w->height);
     for (uint32_t y = part.top; is_cleared && y < part.bottom; y++) {
         memset(
@@ -259,15 +259,15 @@ static cgif_status put_last(cgif_writer *w, const uint8_t *next) {
             4 * (size_t)(part.right - part.left));
     }
     w->is_first = false;
-    return CGIF_OK;
+    return CCODEC_OK;
 }
 
-cgif_status cgif_begin(
+ccodec_status cgif_begin(
     uint32_t width, uint32_t height, uint32_t plays, size_t maximum,
     cinterruption *interruption, cgif_writer **writer) {
     *writer = NULL;
     cgif_writer *w = calloc(1, sizeof *w);
-    if (w == NULL) return CGIF_OUT_OF_MEMORY;
+    if (w == NULL) return CCODEC_OUT_OF_MEMORY;
     size_t pixels = (size_t)width * height;
     w->width = width;
     w->height = height;
@@ -294,20 +294,20 @@ cgif_status cgif_begin(
             && EGifPutExtensionTrailer(w->file) == GIF_OK;
     }
     if (!is_begun) {
-        cgif_status status = failure(w);
+        ccodec_status status = failure(w);
         cgif_discard(w);
         return status;
     }
     *writer = w;
-    return CGIF_OK;
+    return CCODEC_OK;
 }
 
-cgif_status cgif_add(
+ccodec_status cgif_add(
     cgif_writer *w, const uint8_t *pixels, size_t stride, int channels,
     uint32_t delay_centiseconds) {
     size_t count = 4 * (size_t)w->width * w->height;
     uint8_t *next = malloc(count);
-    if (next == NULL) return CGIF_OUT_OF_MEMORY;
+    if (next == NULL) return CCODEC_OUT_OF_MEMORY;
     for (uint32_t y = 0; y < w->height; y++) {
         const uint8_t *from = pixels + y * stride;
         uint8_t *to = next + 4 * (size_t)y * w->width;
@@ -320,7 +320,7 @@ cgif_status cgif_add(
             }
         }
     }
-    cgif_status status = w->has_last ? put_last(w, next) : CGIF_OK;
+    ccodec_status status = w->has_last ? put_last(w, next) : CCODEC_OK;
     free(w->last);
     w->last = next;
     w->last_delay = delay_centiseconds;
@@ -328,11 +328,11 @@ cgif_status cgif_add(
     return status;
 }
 
-cgif_status cgif_end(cgif_writer *w, uint8_t **bytes, size_t *length) {
+ccodec_status cgif_end(cgif_writer *w, uint8_t **bytes, size_t *length) {
     *bytes = NULL;
     *length = 0;
-    cgif_status status = w->has_last ? put_last(w, NULL) : CGIF_OK;
-    if (status != CGIF_OK) return status;
+    ccodec_status status = w->has_last ? put_last(w, NULL) : CCODEC_OK;
+    if (status != CCODEC_OK) return status;
     int error = 0;
     int is_closed = EGifCloseFile(w->file, &error);
     w->file = NULL;
@@ -340,7 +340,7 @@ cgif_status cgif_end(cgif_writer *w, uint8_t **bytes, size_t *length) {
     *bytes = w->output.bytes;
     *length = w->output.count;
     w->output.bytes = NULL;
-    return CGIF_OK;
+    return CCODEC_OK;
 }
 
 void cgif_discard(cgif_writer *w) {

@@ -76,11 +76,11 @@ static bool move(GifColorType *colors, int count, const pixel_sum *filled, size_
     return has_moved;
 }
 
-cgif_status cgif_refine(
+ccodec_status cgif_refine(
     const uint8_t *red, const uint8_t *green, const uint8_t *blue, size_t count,
     GifColorType *colors, int colors_count, uint8_t *to, cinterruption *interruption) {
     pixel_sum *sums = calloc(cells, sizeof *sums);
-    if (sums == NULL) return CGIF_OUT_OF_MEMORY;
+    if (sums == NULL) return CCODEC_OUT_OF_MEMORY;
     for (size_t i = 0; i < count; i++) {
         pixel_sum *cell = &sums[(red[i] >> 3) << 10 | (green[i] >> 3) << 5 | blue[i] >> 3];
         cell->count++;
@@ -105,5 +105,5 @@ cgif_status cgif_refine(
         to[i] = is_same ? to[i - 1] : (uint8_t)nearest(&t, red[i], green[i], blue[i]);
         is_interrupted = !is_same && cinterruption_after(interruption, mostColors);
     }
-    return is_interrupted ? CGIF_INTERRUPTED : CGIF_OK;
+    return is_interrupted ? CCODEC_INTERRUPTED : CCODEC_OK;
 }

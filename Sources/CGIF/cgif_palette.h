@@ -14,7 +14,7 @@
 /// - `red`, `green`, `blue`: `count` samples each.
 /// - `colors`: 1 to 256 colours.
 /// - `to`: `count` indices.
-cgif_status cgif_refine(
+ccodec_status cgif_refine(
     const uint8_t *red, const uint8_t *green, const uint8_t *blue, size_t count,
     GifColorType *colors, int colors_count, uint8_t *to, cinterruption *interruption);
 

@@ -106,17 +106,17 @@ static bool check_at_once(
     return is_whole;
 }
 
-cpng_status cpng_check_rows(
+ccodec_status cpng_check_rows(
     const cpng_part *parts, size_t count, const cpng_form *form, size_t most_memory,
     cinterruption *interruption, bool *is_whole) {
     size_t rows = bytes_of_rows(form), first = 0;
     bool is_possible;
     *is_whole = false;
     while (first < count && parts[first].length == 0) first++;
-    if (first == count || !cpng_has_whole_window(parts[first].bytes[0], rows)) return CPNG_OK;
+    if (first == count || !cpng_has_whole_window(parts[first].bytes[0], rows)) return CCODEC_OK;
     *is_whole = check_at_once(parts, count, form, rows, most_memory, &is_possible);
     if (is_possible) {
-        return cinterruption_after(interruption, rows) ? CPNG_INTERRUPTED : CPNG_OK;
+        return cinterruption_after(interruption, rows) ? CCODEC_INTERRUPTED : CCODEC_OK;
     }
     // Fits the processor's caches with the window.
     enum { BUFFER = 1 << 16 };
@@ -127,13 +127,13 @@ cpng_status cpng_check_rows(
     uint8_t *buffer = malloc(BUFFER);
     if (buffer == NULL || inflateInit(&stream) != Z_OK) {
         free(buffer);
-        return CPNG_OUT_OF_MEMORY;
+        return CCODEC_OUT_OF_MEMORY;
     }
-    cpng_status status = CPNG_OK;
+    ccodec_status status = CCODEC_OK;
     int result = Z_OK;
     size_t part = 0;
     bool fits = true;
-    while (result == Z_OK && status == CPNG_OK) {
+    while (result == Z_OK && status == CCODEC_OK) {
         if (stream.avail_in == 0) {
             if (part == count) break;
             // The pointer type is not const, but zlib only reads.
@@ -148,10 +148,10 @@ cpng_status cpng_check_rows(
         size_t made = BUFFER - stream.avail_out;
         fits = take(&walk, buffer, made);
         if (!fits) break;
-        if (cinterruption_after(interruption, made)) status = CPNG_INTERRUPTED;
+        if (cinterruption_after(interruption, made)) status = CCODEC_INTERRUPTED;
     }
     // The stream ends after its checksum.
-    *is_whole = status == CPNG_OK && fits && result == Z_STREAM_END && walk.rows_left == 0;
+    *is_whole = status == CCODEC_OK && fits && result == Z_STREAM_END && walk.rows_left == 0;
     inflateEnd(&stream);
     free(buffer);
     return status;

@@ -38,7 +38,7 @@ static turn turn_of(int orientation) {
 }
 
 /// Pixels of whole bytes.
-static cpng_status turn_bytes(
+static ccodec_status turn_bytes(
     const cpng_image *image, turn how, size_t size, uint8_t *output, size_t output_stride,
     size_t output_width, size_t output_height) {
     size_t stride = image->row_bytes + 1;
@@ -49,25 +49,25 @@ static cpng_status turn_bytes(
     ptrdiff_t step_x = how.is_transposed ? row : column;
     ptrdiff_t step_y = how.is_transposed ? column : row;
     for (size_t y = 0; y < output_height; y++) {
-        if (cinterruption_after(image->interruption, output_stride)) return CPNG_INTERRUPTED;
+        if (cinterruption_after(image->interruption, output_stride)) return CCODEC_INTERRUPTED;
         const uint8_t *from = origin + (ptrdiff_t)y * step_y;
         uint8_t *to = output + y * output_stride + 1;
         for (size_t x = 0; x < output_width; x++, from += step_x) {
             for (size_t byte = 0; byte < size; byte++) *to++ = from[byte];
         }
     }
-    return CPNG_OK;
+    return CCODEC_OK;
 }
 
 /// Pixels of 1, 2 or 4 bits, the leftmost in a byte's highest bits (PNG section 7.2). The output is
 /// zeroed.
-static cpng_status turn_bits(
+static ccodec_status turn_bits(
     const cpng_image *image, turn how, size_t bits, uint8_t *output, size_t output_stride,
     size_t output_width, size_t output_height) {
     size_t stride = image->row_bytes + 1;
     unsigned mask = (1u << bits) - 1;
     for (size_t y = 0; y < output_height; y++) {
-        if (cinterruption_after(image->interruption, output_width)) return CPNG_INTERRUPTED;
+        if (cinterruption_after(image->interruption, output_width)) return CCODEC_INTERRUPTED;
         uint8_t *to = output + y * output_stride + 1;
         for (size_t x = 0; x < output_width; x++) {
             size_t from_x = how.is_transposed ? y : x, from_y = how.is_transposed ? x : y;
@@ -78,25 +78,25 @@ static cpng_status turn_bits(
             to[place / 8] |= (uint8_t)((value & mask) << (8 - bits - place % 8));
         }
     }
-    return CPNG_OK;
+    return CCODEC_OK;
 }
 
-cpng_status cpng_turn(cpng_image *image, int orientation) {
+ccodec_status cpng_turn(cpng_image *image, int orientation) {
     static const int channels_by_type[] = {1, 1, 3, 1, 2, 2, 4};
     turn how = turn_of(orientation);
     size_t bits = (size_t)(channels_by_type[image->color_type] * image->bit_depth);
     uint32_t width = how.is_transposed ? image->height : image->width;
     uint32_t height = how.is_transposed ? image->width : image->height;
     size_t row_bits, total, row_bytes;
-    if (__builtin_mul_overflow((size_t)width, bits, &row_bits)) return CPNG_LIMIT;
+    if (__builtin_mul_overflow((size_t)width, bits, &row_bits)) return CCODEC_LIMIT;
     row_bytes = row_bits / 8 + (row_bits % 8 != 0);
-    if (__builtin_mul_overflow(row_bytes + 1, (size_t)height, &total)) return CPNG_LIMIT;
+    if (__builtin_mul_overflow(row_bytes + 1, (size_t)height, &total)) return CCODEC_LIMIT;
     uint8_t *rows = bits < 8 ? calloc(total, 1) : malloc(total);
-    if (rows == NULL) return CPNG_OUT_OF_MEMORY;
-    cpng_status status = bits < 8
+    if (rows == NULL) return CCODEC_OUT_OF_MEMORY;
+    ccodec_status status = bits < 8
         ? turn_bits(image, how, bits, rows, row_bytes + 1, width, height)
         : turn_bytes(image, how, bits / 8, rows, row_bytes + 1, width, height);
-    if (status != CPNG_OK) {
+    if (status != CCODEC_OK) {
         free(rows);
         return status;
     }
@@ -105,5 +105,5 @@ cpng_status cpng_turn(cpng_image *image, int orientation) {
     image->width = width;
     image->height = height;
     image->row_bytes = row_bytes;
-    return CPNG_OK;
+    return CCODEC_OK;
 }

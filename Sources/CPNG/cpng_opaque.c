@@ -113,7 +113,7 @@ static void convert_by_table(
 
 /// Converts all rows to `rows`, with a spare byte each. That may be the same memory if pixels do
 /// not grow: a pixel's result never lies behind its source.
-static cpng_status convert(const conversion *how, uint8_t *rows) {
+static ccodec_status convert(const conversion *how, uint8_t *rows) {
     const cpng_image *image = how->image;
     size_t row_bytes = (size_t)image->width * (size_t)how->channels;
     int channels = channels_of[image->color_type];
@@ -124,7 +124,7 @@ static cpng_status convert(const conversion *how, uint8_t *rows) {
     uint8_t table[256][4];
     if (is_by_table) fill_table(how, table);
     for (uint32_t y = 0; y < image->height; y++) {
-        if (cinterruption_after(image->interruption, row_bytes)) return CPNG_INTERRUPTED;
+        if (cinterruption_after(image->interruption, row_bytes)) return CCODEC_INTERRUPTED;
         const uint8_t *row = image->rows + y * (image->row_bytes + 1) + 1;
         uint8_t *output = rows + y * (row_bytes + 1) + 1;
         if (is_same) {
@@ -137,7 +137,7 @@ static cpng_status convert(const conversion *how, uint8_t *rows) {
             convert_row(how, row, output);
         }
     }
-    return CPNG_OK;
+    return CCODEC_OK;
 }
 
 static conversion opaque_conversion(
@@ -151,42 +151,42 @@ static conversion opaque_conversion(
 }
 
 /// Converts to an image of its own.
-static cpng_status make(const conversion *how, cpng_image *made) {
+static ccodec_status make(const conversion *how, cpng_image *made) {
     const cpng_image *image = how->image;
     size_t row_bytes = (size_t)image->width * (size_t)how->channels, total;
-    if (__builtin_mul_overflow(row_bytes + 1, (size_t)image->height, &total)) return CPNG_LIMIT;
+    if (__builtin_mul_overflow(row_bytes + 1, (size_t)image->height, &total)) return CCODEC_LIMIT;
     uint8_t *rows = malloc(total);
-    if (rows == NULL) return CPNG_OUT_OF_MEMORY;
-    cpng_status status = convert(how, rows);
-    if (status != CPNG_OK) {
+    if (rows == NULL) return CCODEC_OUT_OF_MEMORY;
+    ccodec_status status = convert(how, rows);
+    if (status != CCODEC_OK) {
         free(rows);
         return status;
     }
     *made = cpng_image_of(rows, image->width, image->height, how->channels, image->interruption);
-    return CPNG_OK;
+    return CCODEC_OK;
 }
 
-cpng_status cpng_make_opaque(
+ccodec_status cpng_make_opaque(
     const cpng_image *image, const cpng_colours *colours, const uint8_t background[3],
     cpng_image *opaque) {
     conversion how = opaque_conversion(image, colours, background);
     return make(&how, opaque);
 }
 
-cpng_status cpng_become_opaque(
+ccodec_status cpng_become_opaque(
     cpng_image *image, const cpng_colours *colours, const uint8_t background[3]) {
     conversion how = opaque_conversion(image, colours, background);
     size_t bytes = (size_t)how.channels;
     size_t old_bits = (size_t)(channels_of[image->color_type] * image->bit_depth);
     cpng_image opaque;
     if (8 * bytes > old_bits) {
-        cpng_status status = make(&how, &opaque);
-        if (status != CPNG_OK) return status;
+        ccodec_status status = make(&how, &opaque);
+        if (status != CCODEC_OK) return status;
         cpng_image_free(image);
     } else {
         if (8 * bytes < old_bits || image->color_type == 3 || colours->has_key) {
-            cpng_status status = convert(&how, image->rows);
-            if (status != CPNG_OK) return status;
+            ccodec_status status = convert(&how, image->rows);
+            if (status != CCODEC_OK) return status;
         }
         size_t total = (image->width * bytes + 1) * image->height;
         uint8_t *rows = 8 * bytes < old_bits ? realloc(image->rows, total) : NULL;
@@ -197,10 +197,10 @@ cpng_status cpng_become_opaque(
     opaque.chunks = image->chunks;
     opaque.is_whole = image->is_whole;
     *image = opaque;
-    return CPNG_OK;
+    return CCODEC_OK;
 }
 
-cpng_status cpng_make_plain(
+ccodec_status cpng_make_plain(
     const cpng_image *image, const cpng_colours *colours, bool has_colour, bool has_alpha,
     cpng_image *plain) {
     bool is_grey = !has_colour && (image->color_type == 0 || image->color_type == 4);

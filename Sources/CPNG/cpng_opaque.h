@@ -5,8 +5,8 @@
 #include "cpng.h"
 
 /// Converts the image like `cpng_make_opaque`, in its own memory unless pixels grow. The rows are
-/// invalid unless it returns `CPNG_OK`.
-cpng_status cpng_become_opaque(
+/// invalid unless it returns `CCODEC_OK`.
+ccodec_status cpng_become_opaque(
     cpng_image *image, const cpng_colours *colours, const uint8_t background[3]);
 
 /// Blends and packs 8-bit pixels of 2 or 4 channels, the last being alpha. The output may be the

@@ -15,7 +15,7 @@ typedef struct {
     png_structp png;
     png_infop info;
     jmp_buf jump;
-    cpng_status status;
+    ccodec_status status;
     char *message;
     const cpng_limits *limits;
     const uint8_t *input;
@@ -32,18 +32,18 @@ typedef struct {
 
 typedef enum { OUTPUT_NONE, OUTPUT_SAME, OUTPUT_OPAQUE } output_kind;
 
-static _Noreturn void fail(session *s, cpng_status status, const char *text) {
+static _Noreturn void fail(session *s, ccodec_status status, const char *text) {
     s->status = status;
-    snprintf(s->message, CPNG_MESSAGE_BYTES, "%s", text);
+    snprintf(s->message, CCODEC_MESSAGE_BYTES, "%s", text);
     longjmp(s->jump, 1);
 }
 
 static void check_interruption(session *s, uint64_t bytes) {
-    if (cinterruption_after(s->limits->interruption, bytes)) fail(s, CPNG_INTERRUPTED, "");
+    if (cinterruption_after(s->limits->interruption, bytes)) fail(s, CCODEC_INTERRUPTED, "");
 }
 
 static _Noreturn void on_error(png_structp png, png_const_charp text) {
-    fail(png_get_error_ptr(png), CPNG_CORRUPT, text);
+    fail(png_get_error_ptr(png), CCODEC_CORRUPT, text);
 }
 
 /// libpng's warnings have no codes, only texts that begin with the chunk's name. The first entry
@@ -77,8 +77,8 @@ static bool is_harmless(png_const_charp text) {
 
 static void on_warning(png_structp png, png_const_charp text) {
     session *s = png_get_error_ptr(png);
-    if (!is_harmless(text)) fail(s, CPNG_CORRUPT, text);
-    if (++s->warnings > s->limits->maximum_warnings) fail(s, CPNG_LIMIT, "too many warnings");
+    if (!is_harmless(text)) fail(s, CCODEC_CORRUPT, text);
+    if (++s->warnings > s->limits->maximum_warnings) fail(s, CCODEC_LIMIT, "too many warnings");
 }
 
 static void on_read(png_structp png, png_bytep bytes, size_t count) {
@@ -86,7 +86,7 @@ static void on_read(png_structp png, png_bytep bytes, size_t count) {
     // A few kilobytes may unpack to megabytes of a row.
     check_interruption(s, 4 * (uint64_t)count);
     if (count > s->input_length - s->offset) {
-        fail(s, CPNG_TRUNCATED, "the data ends before the image does");
+        fail(s, CCODEC_TRUNCATED, "the data ends before the image does");
     }
     memcpy(bytes, s->input + s->offset, count);
     s->offset += count;
@@ -95,7 +95,7 @@ static void on_read(png_structp png, png_bytep bytes, size_t count) {
 static void open_source(session *s) {
     s->png = png_create_read_struct(PNG_LIBPNG_VER_STRING, s, on_error, on_warning);
     if (s->png != NULL) s->info = png_create_info_struct(s->png);
-    if (s->info == NULL) fail(s, CPNG_OUT_OF_MEMORY, "no memory for the decoder");
+    if (s->info == NULL) fail(s, CCODEC_OUT_OF_MEMORY, "no memory for the decoder");
     png_structp png = s->png;
     png_set_read_fn(png, s, on_read);
     uint64_t side = s->limits->maximum_pixels < PNG_UINT_31_MAX
@@ -114,7 +114,7 @@ static void open_source(session *s) {
     image->width = png_get_image_width(png, s->info);
     image->height = png_get_image_height(png, s->info);
     if ((uint64_t)image->width * image->height > s->limits->maximum_pixels) {
-        fail(s, CPNG_LIMIT, "more pixels than allowed");
+        fail(s, CCODEC_LIMIT, "more pixels than allowed");
     }
 }
 
@@ -140,7 +140,7 @@ static bool is_interlaced(const session *s) {
 static void skip_rows(session *s) {
     const cpng_image *image = s->image;
     s->row = malloc(image->row_bytes + 1);
-    if (s->row == NULL) fail(s, CPNG_OUT_OF_MEMORY, "no memory for a row");
+    if (s->row == NULL) fail(s, CCODEC_OUT_OF_MEMORY, "no memory for a row");
     // Without interlace handling the library returns the seven small images one by one.
     int passes = is_interlaced(s) ? PNG_INTERLACE_ADAM7_PASSES : 1;
     for (int pass = 0; pass < passes; pass++) {
@@ -192,11 +192,11 @@ static void read_rows(session *s, output_kind kind) {
     size_t stride, total;
     if (__builtin_add_overflow(image->row_bytes, 1, &stride)
         || __builtin_mul_overflow(stride, (size_t)image->height, &total)) {
-        fail(s, CPNG_LIMIT, "more pixels than can be addressed");
+        fail(s, CCODEC_LIMIT, "more pixels than can be addressed");
     }
     // Zeroed where the library leaves memory unchanged: the bits after a packed row's last pixel.
     image->rows = bits < 8 ? calloc(total, 1) : malloc(total);
-    if (image->rows == NULL) fail(s, CPNG_OUT_OF_MEMORY, "no memory for the pixels");
+    if (image->rows == NULL) fail(s, CCODEC_OUT_OF_MEMORY, "no memory for the pixels");
     for (int pass = 0; pass < passes; pass++) {
         for (uint32_t y = 0; y < image->height; y++) read_row(s, image->rows + y * stride + 1);
     }
@@ -293,16 +293,16 @@ static void finish_whole(session *s, output_kind kind) {
     cpng_image *image = s->image;
     check_interruption(s, (image->row_bytes + 1) * image->height);
     if (kind == OUTPUT_NONE) return;
-    cpng_status status = cpng_unfilter(image, false);
-    if (status == CPNG_OK && kind == OUTPUT_OPAQUE) {
+    ccodec_status status = cpng_unfilter(image, false);
+    if (status == CCODEC_OK && kind == OUTPUT_OPAQUE) {
         cpng_colours colours;
         take_colours(s, &colours);
         status = cpng_become_opaque(image, &colours, s->background);
     }
-    if (status != CPNG_OK) fail(s, status, "no memory for the pixels");
+    if (status != CCODEC_OK) fail(s, status, "no memory for the pixels");
 }
 
-static cpng_status run_read(session *s, output_kind kind) {
+static ccodec_status run_read(session *s, output_kind kind) {
     uint64_t begin = cinterruption_processor_time();
     if (setjmp(s->jump)) return s->status;
     open_source(s);
@@ -315,10 +315,10 @@ static cpng_status run_read(session *s, output_kind kind) {
     }
     png_read_end(s->png, NULL);
     s->image->nanoseconds = cinterruption_processor_time() - begin;
-    return CPNG_OK;
+    return CCODEC_OK;
 }
 
-static cpng_status read_image(
+static ccodec_status read_image(
     const uint8_t *source, size_t length, const cpng_limits *limits, output_kind kind,
     const uint8_t *background, cpng_image *image, cpng_colours *colours, char *message) {
     session s;
@@ -333,26 +333,26 @@ static cpng_status read_image(
     s.image = image;
     s.background = background;
     s.colours = colours;
-    cpng_status status = run_read(&s, kind);
+    ccodec_status status = run_read(&s, kind);
     png_destroy_read_struct(&s.png, &s.info, NULL);
     free(s.row);
-    if (status != CPNG_OK) cpng_image_free(image);
+    if (status != CCODEC_OK) cpng_image_free(image);
     return status;
 }
 
-cpng_status cpng_verify(
+ccodec_status cpng_verify(
     const uint8_t *source, size_t length, const cpng_limits *limits, cpng_image *image,
     char *message) {
     return read_image(source, length, limits, OUTPUT_NONE, NULL, image, NULL, message);
 }
 
-cpng_status cpng_decode(
+ccodec_status cpng_decode(
     const uint8_t *source, size_t length, const cpng_limits *limits, cpng_image *image,
     cpng_colours *colours, char *message) {
     return read_image(source, length, limits, OUTPUT_SAME, NULL, image, colours, message);
 }
 
-cpng_status cpng_decode_opaque(
+ccodec_status cpng_decode_opaque(
     const uint8_t *source, size_t length, const cpng_limits *limits,
     const uint8_t background[3], cpng_image *image, char *message) {
     return read_image(source, length, limits, OUTPUT_OPAQUE, background, image, NULL, message);

@@ -310,7 +310,7 @@ void cpng_make_indices(
     image->filter_distance = 1;
 }
 
-cpng_status cpng_sample(
+ccodec_status cpng_sample(
     const cpng_image *image, uint32_t bands, uint32_t band_rows, cpng_image *sample) {
     size_t stride = image->row_bytes + 1;
     bool is_whole = (uint64_t)bands * band_rows >= image->height;
@@ -318,10 +318,10 @@ cpng_status cpng_sample(
     *sample = *image;
     sample->height = count;
     sample->rows = malloc(stride * count);
-    if (sample->rows == NULL) return CPNG_OUT_OF_MEMORY;
+    if (sample->rows == NULL) return CCODEC_OUT_OF_MEMORY;
     if (is_whole) {
         memcpy(sample->rows, image->rows, stride * count);
-        return CPNG_OK;
+        return CCODEC_OK;
     }
     for (uint32_t band = 0; band < bands; band++) {
         // The middle of the part of the image that the band stands for.
@@ -331,5 +331,5 @@ cpng_status cpng_sample(
             sample->rows + stride * band * band_rows, image->rows + stride * first,
             stride * band_rows);
     }
-    return CPNG_OK;
+    return CCODEC_OK;
 }

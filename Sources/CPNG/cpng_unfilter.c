@@ -210,11 +210,11 @@ static void clear_rest(cpng_image *image) {
     }
 }
 
-cpng_status cpng_unfilter(cpng_image *image, bool is_portable) {
+ccodec_status cpng_unfilter(cpng_image *image, bool is_portable) {
     const uint8_t *above = NULL;
     for (uint32_t y = 0; y < image->height; y++) {
         uint8_t *row = image->rows + y * (image->row_bytes + 1);
-        if (cinterruption_after(image->interruption, image->row_bytes)) return CPNG_INTERRUPTED;
+        if (cinterruption_after(image->interruption, image->row_bytes)) return CCODEC_INTERRUPTED;
         size_t distance = (size_t)image->filter_distance;
         if (is_portable) {
             unfilter_portably(*row, row + 1, above, image->row_bytes, distance);
@@ -224,5 +224,5 @@ cpng_status cpng_unfilter(cpng_image *image, bool is_portable) {
         above = row + 1;
     }
     clear_rest(image);
-    return CPNG_OK;
+    return CCODEC_OK;
 }

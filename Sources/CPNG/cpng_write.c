@@ -138,30 +138,24 @@ static const uint8_t *filtered(
     return best;
 }
 
-/// Sets `*size` to 0 with `CPNG_OK` if it does not fit.
-static cpng_status compressed(
+/// Sets `*size` to 0 with `CCODEC_OK` if it does not fit.
+static ccodec_status compressed(
     const uint8_t *bytes, size_t length, cpng_strategy strategy, cinterruption *interruption,
     uint8_t *output, size_t capacity, size_t *size) {
     *size = 0;
     // For more than 32 bits, the faster of the others.
     int level = strategy.level;
-    cdeflate_status status = CDEFLATE_LIMIT;
+    ccodec_status status = CCODEC_LIMIT;
     if (strategy.compressor == CPNG_PHOTOGRAPH) {
         status = cdeflate_compress_photograph(
             bytes, length, level, interruption, output, capacity, size);
         level = 1;
     }
-    if (status == CDEFLATE_LIMIT) {
+    if (status == CCODEC_LIMIT) {
         status = cdeflate_compress_in_pieces(
             bytes, length, level, interruption, output, capacity, size);
     }
-    switch (status) {
-    case CDEFLATE_OK: return CPNG_OK;
-    case CDEFLATE_LIMIT: return CPNG_LIMIT;
-    case CDEFLATE_OUT_OF_MEMORY: return CPNG_OUT_OF_MEMORY;
-    case CDEFLATE_INTERRUPTED: return CPNG_INTERRUPTED;
-    }
-    __builtin_unreachable();
+    return status;
 }
 
 size_t cpng_trial(const cpng_image *image, cpng_strategy strategy) {
@@ -242,7 +236,7 @@ static uint8_t *finish_chunk(uint8_t *chunk, const char *type, size_t length) {
     return chunk + 12 + length;
 }
 
-cpng_status cpng_encode(
+ccodec_status cpng_encode(
     cpng_image *image, const uint8_t *chunks, size_t chunks_length, cpng_strategy strategy,
     bool keeps_rows, size_t maximum_output, uint8_t **output, size_t *output_length) {
     *output = NULL;
@@ -255,11 +249,11 @@ cpng_status cpng_encode(
     size_t bound = fixed + cdeflate_most_bytes(length);
     size_t capacity = bound < maximum_output ? bound : maximum_output;
     if (capacity > fixed + INT32_MAX) capacity = fixed + INT32_MAX;
-    if (capacity <= fixed) return CPNG_OK;
+    if (capacity <= fixed) return CCODEC_OK;
     filtering state;
     bool has_memory = filtering_make(&state, image, strategy.filter);
     uint8_t *bytes = malloc(capacity), *rows = keeps_rows ? malloc(length) : image->rows;
-    cpng_status status = CPNG_OUT_OF_MEMORY;
+    ccodec_status status = CCODEC_OUT_OF_MEMORY;
     if (has_memory && bytes != NULL && rows != NULL) {
         // From the last row up, since a filter reads the raw row above.
         for (uint32_t y = image->height; y-- > 0;) {
@@ -275,7 +269,7 @@ cpng_status cpng_encode(
         size_t size = 0;
         status = compressed(
             rows, length, strategy, image->interruption, data, capacity - fixed, &size);
-        if (status == CPNG_OK && size > 0 && fixed + size < maximum_output) {
+        if (status == CCODEC_OK && size > 0 && fixed + size < maximum_output) {
             memcpy(bytes, signature, sizeof signature);
             uint8_t *chunk = bytes + sizeof signature;
             store_32(chunk + 8, image->width);

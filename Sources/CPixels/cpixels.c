@@ -14,7 +14,7 @@ static size_t row_bytes(const cpixels_picture *picture) {
 /// `value · share / 255`, rounded.
 static unsigned parted(unsigned value, unsigned share) { return (value * share + 127) / 255; }
 
-cpixels_status cpixels_tint(
+ccodec_status cpixels_tint(
     const cpixels_picture *picture, const uint8_t color[3], uint8_t alpha,
     cinterruption *interruption) {
     int colours = picture->channels >= 3 ? 3 : 1;
@@ -26,7 +26,7 @@ cpixels_status cpixels_tint(
         }
     }
     for (uint32_t y = 0; y < picture->height; y++) {
-        if (cinterruption_after(interruption, row_bytes(picture))) return CPIXELS_INTERRUPTED;
+        if (cinterruption_after(interruption, row_bytes(picture))) return CCODEC_INTERRUPTED;
         uint8_t *pixel = row_at(picture, y);
         for (uint32_t x = 0; x < picture->width; x++, pixel += picture->channels) {
             for (int channel = 0; channel < colours; channel++) {
@@ -34,7 +34,7 @@ cpixels_status cpixels_tint(
             }
         }
     }
-    return CPIXELS_OK;
+    return CCODEC_OK;
 }
 
 /// How far the centre of pixel `n` of `count` lies beyond the centres of the corners' circles; 0
@@ -53,13 +53,13 @@ static bool is_in(unsigned corners, bool is_top, bool is_left) {
     return (corners & corner) != 0;
 }
 
-cpixels_status cpixels_round(
+ccodec_status cpixels_round(
     const cpixels_picture *picture, double radius, unsigned corners,
     cinterruption *interruption) {
     double most = fmin(picture->width, picture->height) / 2;
     if (radius > most) radius = most;
     for (uint32_t y = 0; y < picture->height; y++) {
-        if (cinterruption_after(interruption, row_bytes(picture))) return CPIXELS_INTERRUPTED;
+        if (cinterruption_after(interruption, row_bytes(picture))) return CCODEC_INTERRUPTED;
         double dy = beyond(y, picture->height, radius);
         if (dy == 0) continue;
         uint8_t *alpha = row_at(picture, y) + picture->channels - 1;
@@ -72,7 +72,7 @@ cpixels_status cpixels_round(
             *alpha = (uint8_t)parted(*alpha, (unsigned)lrint(covered * 255));
         }
     }
-    return CPIXELS_OK;
+    return CCODEC_OK;
 }
 
 bool cpixels_is_opaque(const cpixels_picture *picture) {

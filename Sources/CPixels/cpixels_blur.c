@@ -91,24 +91,24 @@ static void store(const float *pixel, uint8_t *output, int channels) {
     }
 }
 
-cpixels_status cpixels_blur(
+ccodec_status cpixels_blur(
     const cpixels_picture *picture, double deviation, cinterruption *interruption) {
     size_t width = picture->width, height = picture->height, channels = (size_t)picture->channels;
     size_t longest = width > COLUMNS * height ? width : COLUMNS * height, samples, bytes;
-    if (__builtin_mul_overflow(width * channels, height, &samples)) return CPIXELS_OUT_OF_MEMORY;
-    if (__builtin_mul_overflow(samples, sizeof(uint16_t), &bytes)) return CPIXELS_OUT_OF_MEMORY;
+    if (__builtin_mul_overflow(width * channels, height, &samples)) return CCODEC_OUT_OF_MEMORY;
+    if (__builtin_mul_overflow(samples, sizeof(uint16_t), &bytes)) return CCODEC_OUT_OF_MEMORY;
     uint16_t *between = malloc(bytes);
     float *lines = malloc(2 * longest * channels * sizeof *lines);
-    cpixels_status status = CPIXELS_OK;
+    ccodec_status status = CCODEC_OK;
     if (between == NULL || lines == NULL) {
-        status = CPIXELS_OUT_OF_MEMORY;
+        status = CCODEC_OUT_OF_MEMORY;
         goto end;
     }
     box by = box_of(deviation);
     float *other = lines + longest * channels;
     for (size_t y = 0; y < height; y++) {
         if (cinterruption_after(interruption, width * channels)) {
-            status = CPIXELS_INTERRUPTED;
+            status = CCODEC_INTERRUPTED;
             goto end;
         }
         load(picture->pixels + y * picture->stride, lines, width, (int)channels);
@@ -120,7 +120,7 @@ cpixels_status cpixels_blur(
     for (size_t x = 0; x < width; x += COLUMNS) {
         size_t lanes = (width - x < COLUMNS ? width - x : COLUMNS) * channels;
         if (cinterruption_after(interruption, lanes * height)) {
-            status = CPIXELS_INTERRUPTED;
+            status = CCODEC_INTERRUPTED;
             goto end;
         }
         for (size_t y = 0; y < height; y++) {

@@ -250,16 +250,16 @@ static inline __attribute__((always_inline)) void convert_row(
     }
 }
 
-cpixels_status cpixels_convert_to_srgb(
+ccodec_status cpixels_convert_to_srgb(
     const cpixels_picture *picture, int bit_depth, const cpixels_primaries *primaries,
     cpixels_curve curve, cinterruption *interruption) {
     conversion by;
-    cpixels_status status =
-        make_tables(&by, bit_depth, curve) ? CPIXELS_OK : CPIXELS_OUT_OF_MEMORY;
+    ccodec_status status =
+        make_tables(&by, bit_depth, curve) ? CCODEC_OK : CCODEC_OUT_OF_MEMORY;
     make_factors(primaries, by.factors);
-    for (uint32_t y = 0; status == CPIXELS_OK && y < picture->height; y++) {
+    for (uint32_t y = 0; status == CCODEC_OK && y < picture->height; y++) {
         if (cinterruption_after(interruption, (size_t)picture->width * (size_t)picture->channels)) {
-            status = CPIXELS_INTERRUPTED;
+            status = CCODEC_INTERRUPTED;
             break;
         }
         uint8_t *row = picture->pixels + (size_t)y * picture->stride;
@@ -276,13 +276,13 @@ cpixels_status cpixels_convert_to_srgb(
 /// ITU-R BT.709, section 3.2, in units of 1 << FACTOR_BITS. The sum is exactly 1.
 static const int32_t luminance[3] = {222927, 749942, 75707};
 
-cpixels_status cpixels_make_grey(const cpixels_picture *picture, cinterruption *interruption) {
+ccodec_status cpixels_make_grey(const cpixels_picture *picture, cinterruption *interruption) {
     conversion by;
-    cpixels_status status = make_tables(&by, 8, srgb_curve) ? CPIXELS_OK : CPIXELS_OUT_OF_MEMORY;
+    ccodec_status status = make_tables(&by, 8, srgb_curve) ? CCODEC_OK : CCODEC_OUT_OF_MEMORY;
     memcpy(by.factors[0], luminance, sizeof luminance);
-    for (uint32_t y = 0; status == CPIXELS_OK && y < picture->height; y++) {
+    for (uint32_t y = 0; status == CCODEC_OK && y < picture->height; y++) {
         if (cinterruption_after(interruption, (size_t)picture->width * (size_t)picture->channels)) {
-            status = CPIXELS_INTERRUPTED;
+            status = CCODEC_INTERRUPTED;
             break;
         }
         uint8_t *pixel = picture->pixels + (size_t)y * picture->stride;

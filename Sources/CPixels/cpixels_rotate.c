@@ -99,17 +99,17 @@ static inline __attribute__((always_inline)) void rotate_row(
     }
 }
 
-cpixels_status cpixels_rotate(
+ccodec_status cpixels_rotate(
     const cpixels_picture *source, int32_t cosine, int32_t sine, const uint8_t background[4],
     const cpixels_picture *target, cinterruption *interruption) {
     for (uint32_t y = 0; y < target->height; y++) {
         size_t bytes = (size_t)target->width * (size_t)target->channels;
-        if (cinterruption_after(interruption, bytes)) return CPIXELS_INTERRUPTED;
+        if (cinterruption_after(interruption, bytes)) return CCODEC_INTERRUPTED;
         if (source->channels < 3) {
             rotate_row(source, cosine, sine, background, target, y, 1);
         } else {
             rotate_row(source, cosine, sine, background, target, y, 3);
         }
     }
-    return CPIXELS_OK;
+    return CCODEC_OK;
 }

@@ -91,7 +91,7 @@ static size_t padded(uint32_t side) {
     return side < 2 * CELL ? 2 * CELL : ((size_t)side + CELL - 1) / CELL * CELL;
 }
 
-cpixels_status cpixels_similarity(
+ccodec_status cpixels_similarity(
     const cpixels_picture *first, const cpixels_picture *second, double *similarity,
     cinterruption *interruption) {
     size_t width = padded(first->width), height = padded(first->height);
@@ -100,8 +100,8 @@ cpixels_status cpixels_similarity(
     // The cells of the upper and the lower band of each plane.
     cell *bands = calloc(2 * PLANES * cells, sizeof *bands);
     double totals[PLANES] = {0};
-    cpixels_status status = rows == NULL || bands == NULL ? CPIXELS_OUT_OF_MEMORY : CPIXELS_OK;
-    for (size_t y = 0; status == CPIXELS_OK && y < height; y++) {
+    ccodec_status status = rows == NULL || bands == NULL ? CCODEC_OUT_OF_MEMORY : CCODEC_OK;
+    for (size_t y = 0; status == CCODEC_OK && y < height; y++) {
         size_t row = y < first->height ? y : first->height - 1;
         planes_of(first->pixels + row * first->stride, first->width, width, first->channels, rows);
         planes_of(
@@ -119,7 +119,7 @@ cpixels_status cpixels_similarity(
             }
         }
         if (interruption != NULL && cinterruption_after(interruption, 6 * width)) {
-            status = CPIXELS_INTERRUPTED;
+            status = CCODEC_INTERRUPTED;
         }
     }
     free(rows);

@@ -202,7 +202,7 @@ static bool make_pair(const resizing *work, const fixed_buffers *buffers, uint32
     return true;
 }
 
-static cresample_status resize_fixed(resizing *work, fixed_buffers *buffers) {
+static ccodec_status resize_fixed(resizing *work, fixed_buffers *buffers) {
     const cresample_target *target = work->target;
     uint32_t next_pair = work->down.first_block / 2;
     for (uint32_t y = 0; y < target->height; y++) {
@@ -210,7 +210,7 @@ static cresample_status resize_fixed(resizing *work, fixed_buffers *buffers) {
         uint32_t first = window.first_block / 2;
         uint32_t end = (window.first_block + window.taps + 1) / 2;
         for (; next_pair < end; next_pair++) {
-            if (!make_pair(work, buffers, next_pair)) return CRESAMPLE_INTERRUPTED;
+            if (!make_pair(work, buffers, next_pair)) return CCODEC_INTERRUPTED;
         }
         for (uint32_t pair = first; pair < end; pair++) {
             buffers->rows[pair - first] =
@@ -220,7 +220,7 @@ static cresample_status resize_fixed(resizing *work, fixed_buffers *buffers) {
         cresample_round(work->weights, window.taps, buffers->weights + window.first_block % 2);
         uint64_t columns = (uint64_t)work->columns.count * work->columns.stride;
         if (cinterruption_after(work->interruption, work->samples * window.taps + columns)) {
-            return CRESAMPLE_INTERRUPTED;
+            return CCODEC_INTERRUPTED;
         }
         work->kernels->add_pairs(
             buffers->filtered, buffers->rows, buffers->weights, end - first, work->room);
@@ -228,7 +228,7 @@ static cresample_status resize_fixed(resizing *work, fixed_buffers *buffers) {
             target->pixels + (size_t)y * target->stride, buffers->filtered, &work->columns,
             work->source->channels);
     }
-    return CRESAMPLE_OK;
+    return CCODEC_OK;
 }
 
 /// Makes one row of blocks; false if interrupted.
@@ -252,7 +252,7 @@ static bool average(
     return true;
 }
 
-static cresample_status resize_floats(resizing *work, float_buffers *buffers) {
+static ccodec_status resize_floats(resizing *work, float_buffers *buffers) {
     const cresample_target *target = work->target;
     uint32_t next_block = work->down.first_block;
     cresample_fill_tables(&buffers->encoding);
@@ -261,7 +261,7 @@ static cresample_status resize_floats(resizing *work, float_buffers *buffers) {
         uint32_t end = window.first_block + window.taps;
         for (; next_block < end; next_block++) {
             float *line = buffers->ring + work->room * (next_block % work->ring_rows);
-            if (!average(work, buffers, next_block, line)) return CRESAMPLE_INTERRUPTED;
+            if (!average(work, buffers, next_block, line)) return CCODEC_INTERRUPTED;
         }
         for (uint32_t tap = 0; tap < window.taps; tap++) {
             uint32_t block = window.first_block + tap;
@@ -270,7 +270,7 @@ static cresample_status resize_floats(resizing *work, float_buffers *buffers) {
         }
         uint64_t columns = (uint64_t)work->columns.count * work->columns.stride;
         if (cinterruption_after(work->interruption, 4 * (work->samples * window.taps + columns))) {
-            return CRESAMPLE_INTERRUPTED;
+            return CCODEC_INTERRUPTED;
         }
         work->kernels->add_rows(
             buffers->filtered, buffers->rows, buffers->weights, window.taps, work->room);
@@ -280,7 +280,7 @@ static cresample_status resize_floats(resizing *work, float_buffers *buffers) {
             &buffers->encoding, target->pixels + (size_t)y * target->stride, buffers->amounts,
             target->width);
     }
-    return CRESAMPLE_OK;
+    return CCODEC_OK;
 }
 
 /// Whether each target pixel is a source pixel.
@@ -289,7 +289,7 @@ static bool is_cut(const cresample_rectangle *rectangle, const cresample_target 
         && rectangle->x == (uint32_t)rectangle->x && rectangle->y == (uint32_t)rectangle->y;
 }
 
-static cresample_status cut(
+static ccodec_status cut(
     const cresample_source *source, const cresample_rectangle *rectangle,
     const cresample_options *options, const cresample_target *target) {
     size_t pixel_bytes = (size_t)(source->channels * source->bit_depth / 8);
@@ -297,25 +297,25 @@ static cresample_status cut(
     const uint8_t *row = source->pixels + (size_t)rectangle->y * source->stride
         + (size_t)rectangle->x * pixel_bytes;
     for (uint32_t y = 0; y < target->height; y++, row += source->stride) {
-        if (cinterruption_after(options->interruption, bytes)) return CRESAMPLE_INTERRUPTED;
+        if (cinterruption_after(options->interruption, bytes)) return CCODEC_INTERRUPTED;
         memcpy(target->pixels + (size_t)y * target->stride, row, bytes);
     }
-    return CRESAMPLE_OK;
+    return CCODEC_OK;
 }
 
-cresample_status cresample_resize(
+ccodec_status cresample_resize(
     const cresample_source *source, const cresample_rectangle *rectangle,
     const cresample_options *options, const cresample_target *target) {
     if (is_cut(rectangle, target)) return cut(source, rectangle, options, target);
     size_t bytes = cresample_memory(source, rectangle, options, target);
-    if (bytes == SIZE_MAX) return CRESAMPLE_OUT_OF_MEMORY;
+    if (bytes == SIZE_MAX) return CCODEC_OUT_OF_MEMORY;
     // Zeroed, since vectors read beyond the last sample.
     uint8_t *memory = calloc(bytes, 1);
-    if (memory == NULL) return CRESAMPLE_OUT_OF_MEMORY;
+    if (memory == NULL) return CCODEC_OUT_OF_MEMORY;
     cresample_arena arena = {.memory = memory + (64 - (uintptr_t)memory % 64) % 64};
     resizing work = resizing_of(source, rectangle, options, target, &arena);
     work.kernels = cresample_kernels_of(options->path);
-    cresample_status status;
+    ccodec_status status;
     if (is_fixed(source, options)) {
         fixed_buffers buffers = fixed_buffers_of(&work, &arena);
         fill_columns(&work);

@@ -6,70 +6,70 @@
 
 #include <webp/decode.h>
 
-static cwebp_status status_of(VP8StatusCode code) {
+static ccodec_status status_of(VP8StatusCode code) {
     switch (code) {
-    case VP8_STATUS_OK: return CWEBP_OK;
+    case VP8_STATUS_OK: return CCODEC_OK;
     case VP8_STATUS_NOT_ENOUGH_DATA:
-    case VP8_STATUS_SUSPENDED: return CWEBP_TRUNCATED;
-    case VP8_STATUS_OUT_OF_MEMORY: return CWEBP_OUT_OF_MEMORY;
-    default: return CWEBP_CORRUPT;
+    case VP8_STATUS_SUSPENDED: return CCODEC_TRUNCATED;
+    case VP8_STATUS_OUT_OF_MEMORY: return CCODEC_OUT_OF_MEMORY;
+    default: return CCODEC_CORRUPT;
     }
 }
 
-cwebp_status cwebp_read_header(const uint8_t *bytes, size_t length, cwebp_features *features) {
+ccodec_status cwebp_read_header(const uint8_t *bytes, size_t length, cwebp_features *features) {
     WebPBitstreamFeatures found;
     memset(features, 0, sizeof *features);
-    cwebp_status status = status_of(WebPGetFeatures(bytes, length, &found));
-    if (status != CWEBP_OK) return status;
-    if (found.width <= 0 || found.height <= 0) return CWEBP_CORRUPT;
+    ccodec_status status = status_of(WebPGetFeatures(bytes, length, &found));
+    if (status != CCODEC_OK) return status;
+    if (found.width <= 0 || found.height <= 0) return CCODEC_CORRUPT;
     features->width = (uint32_t)found.width;
     features->height = (uint32_t)found.height;
     features->has_alpha = found.has_alpha != 0;
     features->is_animated = found.has_animation != 0;
     features->is_lossy = found.format == 1;
-    return CWEBP_OK;
+    return CCODEC_OK;
 }
 
-static cwebp_status run(
+static ccodec_status run(
     const uint8_t *bytes, size_t length, uint64_t pixels, WebPDecoderConfig *config,
     cinterruption *interruption) {
     WebPIDecoder *decoder = WebPIDecode(NULL, 0, config);
-    if (decoder == NULL) return CWEBP_OUT_OF_MEMORY;
+    if (decoder == NULL) return CCODEC_OUT_OF_MEMORY;
     size_t slice = length / (size_t)((pixels >> 20) + 1);
     if (slice < 16) slice = 16;
-    cwebp_status status = CWEBP_TRUNCATED;
-    for (size_t known = 0; status == CWEBP_TRUNCATED && known < length;) {
+    ccodec_status status = CCODEC_TRUNCATED;
+    for (size_t known = 0; status == CCODEC_TRUNCATED && known < length;) {
         if (interruption != NULL && cinterruption_look(interruption)) {
-            status = CWEBP_INTERRUPTED;
+            status = CCODEC_INTERRUPTED;
             break;
         }
         known = length - known > slice ? known + slice : length;
         status = status_of(WebPIUpdate(decoder, bytes, known));
     }
     WebPIDelete(decoder);
-    if (status == CWEBP_OK && interruption != NULL && cinterruption_look(interruption)) {
-        return CWEBP_INTERRUPTED;
+    if (status == CCODEC_OK && interruption != NULL && cinterruption_look(interruption)) {
+        return CCODEC_INTERRUPTED;
     }
     return status;
 }
 
-cwebp_status cwebp_decode(
+ccodec_status cwebp_decode(
     const uint8_t *bytes, size_t length, uint32_t width, uint32_t height, const cwebp_rows *rows,
     cinterruption *interruption) {
     WebPDecoderConfig config;
-    if (!WebPInitDecoderConfig(&config)) return CWEBP_CORRUPT;
+    if (!WebPInitDecoderConfig(&config)) return CCODEC_CORRUPT;
     VP8StatusCode code = WebPGetFeatures(bytes, length, &config.input);
     if (code != VP8_STATUS_OK) return status_of(code);
     if ((uint32_t)config.input.width != width || (uint32_t)config.input.height != height
         || config.input.has_animation) {
-        return CWEBP_CORRUPT;
+        return CCODEC_CORRUPT;
     }
     config.options.use_threads = 0;
     if (rows != NULL) {
         config.output.colorspace = rows->channels == 4 ? MODE_RGBA : MODE_RGB;
         config.output.is_external_memory = 1;
         config.output.u.RGBA.rgba = rows->first;
-        if (rows->stride > INT_MAX) return CWEBP_OUT_OF_MEMORY;
+        if (rows->stride > INT_MAX) return CCODEC_OUT_OF_MEMORY;
         config.output.u.RGBA.stride = (int)rows->stride;
         config.output.u.RGBA.size =
             rows->stride * (height - 1) + (size_t)rows->channels * width;
@@ -79,7 +79,7 @@ cwebp_status cwebp_decode(
         config.options.scaled_width = (int)((width + 7) / 8);
         config.options.scaled_height = (int)((height + 7) / 8);
     }
-    cwebp_status status =
+    ccodec_status status =
         run(bytes, length, (uint64_t)width * height, &config, interruption);
     WebPFreeDecBuffer(&config.output);
     return status;

@@ -16,7 +16,7 @@ struct cwebp_animation {
 /// The flags follow the headers of the file and of the chunk `VP8X`.
 enum { FLAGS_OFFSET = 20 };
 
-cwebp_status cwebp_animation_begin(
+ccodec_status cwebp_animation_begin(
     uint32_t width, uint32_t height, uint32_t plays, const cwebp_options *options,
     cinterruption *interruption, cwebp_animation **animation) {
     *animation = NULL;
@@ -25,7 +25,7 @@ cwebp_status cwebp_animation_begin(
     if (width > WEBP_MAX_DIMENSION || height > WEBP_MAX_DIMENSION
         || !WebPAnimEncoderOptionsInit(&settings)
         || !cwebp_configure(options, &config)) {
-        return CWEBP_FAILED;
+        return CCODEC_FAILED;
     }
     settings.anim_params.loop_count = plays > UINT16_MAX ? 0 : (int)plays;
     // Pixels that a frame clears become transparent.
@@ -33,49 +33,49 @@ cwebp_status cwebp_animation_begin(
     // Whole frames in between would be encoded twice, and only help to seek.
     settings.kmax = 0;
     cwebp_animation *made = calloc(1, sizeof *made);
-    if (made == NULL) return CWEBP_OUT_OF_MEMORY;
+    if (made == NULL) return CCODEC_OUT_OF_MEMORY;
     made->config = config;
     made->interruption = interruption;
     made->encoder = WebPAnimEncoderNew((int)width, (int)height, &settings);
     if (made->encoder == NULL) {
         free(made);
-        return CWEBP_OUT_OF_MEMORY;
+        return CCODEC_OUT_OF_MEMORY;
     }
     *animation = made;
-    return CWEBP_OK;
+    return CCODEC_OK;
 }
 
 /// The status of a call of the encoder that failed; its errors are texts alone.
-static cwebp_status failure(const cwebp_animation *animation, const WebPPicture *picture) {
+static ccodec_status failure(const cwebp_animation *animation, const WebPPicture *picture) {
     if (animation->interruption != NULL && cinterruption_look(animation->interruption)) {
-        return CWEBP_INTERRUPTED;
+        return CCODEC_INTERRUPTED;
     }
     return picture == NULL || picture->error_code == VP8_ENC_ERROR_OUT_OF_MEMORY
             || picture->error_code == VP8_ENC_ERROR_BITSTREAM_OUT_OF_MEMORY
             || picture->error_code == VP8_ENC_OK
-        ? CWEBP_OUT_OF_MEMORY : CWEBP_FAILED;
+        ? CCODEC_OUT_OF_MEMORY : CCODEC_FAILED;
 }
 
-cwebp_status cwebp_animation_add(
+ccodec_status cwebp_animation_add(
     cwebp_animation *animation, const cwebp_picture *pixels, uint32_t start_milliseconds) {
     if (animation->interruption != NULL && cinterruption_look(animation->interruption)) {
-        return CWEBP_INTERRUPTED;
+        return CCODEC_INTERRUPTED;
     }
     WebPPicture picture;
-    if (!WebPPictureInit(&picture)) return CWEBP_FAILED;
+    if (!WebPPictureInit(&picture)) return CCODEC_FAILED;
     if (!cwebp_import(pixels, true, animation->interruption, &picture)) {
         WebPPictureFree(&picture);
-        return CWEBP_OUT_OF_MEMORY;
+        return CCODEC_OUT_OF_MEMORY;
     }
     if (pixels->channels == 4) animation->has_alpha = true;
     int is_added = WebPAnimEncoderAdd(
         animation->encoder, &picture, (int)start_milliseconds, &animation->config);
-    cwebp_status status = is_added ? CWEBP_OK : failure(animation, &picture);
+    ccodec_status status = is_added ? CCODEC_OK : failure(animation, &picture);
     WebPPictureFree(&picture);
     return status;
 }
 
-cwebp_status cwebp_animation_end(
+ccodec_status cwebp_animation_end(
     cwebp_animation *animation, uint32_t end_milliseconds, size_t maximum, uint8_t **bytes,
     size_t *length) {
     *bytes = NULL;
@@ -88,7 +88,7 @@ cwebp_status cwebp_animation_end(
     }
     if (data.size > maximum) {
         WebPDataClear(&data);
-        return CWEBP_TOO_LARGE;
+        return CCODEC_LIMIT;
     }
     // Allocated by `malloc`.
     uint8_t *file = (uint8_t *)data.bytes;
@@ -99,7 +99,7 @@ cwebp_status cwebp_animation_end(
     }
     *bytes = file;
     *length = data.size;
-    return CWEBP_OK;
+    return CCODEC_OK;
 }
 
 void cwebp_animation_free(cwebp_animation *animation) {

@@ -24,14 +24,14 @@ static int goes_on(int percent, const WebPPicture *picture) {
     return !cinterruption_look(picture->user_data);
 }
 
-static cwebp_status status_of(const WebPPicture *picture, const output *output) {
-    if (output->is_too_large) return CWEBP_TOO_LARGE;
-    if (output->is_out_of_memory) return CWEBP_OUT_OF_MEMORY;
+static ccodec_status status_of(const WebPPicture *picture, const output *output) {
+    if (output->is_too_large) return CCODEC_LIMIT;
+    if (output->is_out_of_memory) return CCODEC_OUT_OF_MEMORY;
     switch (picture->error_code) {
-    case VP8_ENC_ERROR_USER_ABORT: return CWEBP_INTERRUPTED;
+    case VP8_ENC_ERROR_USER_ABORT: return CCODEC_INTERRUPTED;
     case VP8_ENC_ERROR_OUT_OF_MEMORY:
-    case VP8_ENC_ERROR_BITSTREAM_OUT_OF_MEMORY: return CWEBP_OUT_OF_MEMORY;
-    default: return CWEBP_FAILED;
+    case VP8_ENC_ERROR_BITSTREAM_OUT_OF_MEMORY: return CCODEC_OUT_OF_MEMORY;
+    default: return CCODEC_FAILED;
     }
 }
 
@@ -59,41 +59,41 @@ bool cwebp_import(
         : WebPPictureImportRGB(picture, pixels->first, (int)pixels->stride);
 }
 
-static cwebp_status encode(
+static ccodec_status encode(
     const cwebp_picture *pixels, const WebPConfig *config, WebPPicture *picture, output *output,
     cinterruption *interruption) {
     picture->writer = take;
     picture->custom_ptr = output;
-    if (!cwebp_import(pixels, config->lossless, interruption, picture)) return CWEBP_OUT_OF_MEMORY;
-    return WebPEncode(config, picture) ? CWEBP_OK : status_of(picture, output);
+    if (!cwebp_import(pixels, config->lossless, interruption, picture)) return CCODEC_OUT_OF_MEMORY;
+    return WebPEncode(config, picture) ? CCODEC_OK : status_of(picture, output);
 }
 
-cwebp_status cwebp_encode(
+ccodec_status cwebp_encode(
     const cwebp_picture *pixels, const cwebp_options *options, size_t maximum,
     cinterruption *interruption, uint8_t **bytes, size_t *length) {
     *bytes = NULL;
     *length = 0;
     if (pixels->width > WEBP_MAX_DIMENSION || pixels->height > WEBP_MAX_DIMENSION
         || pixels->stride > INT_MAX) {
-        return CWEBP_FAILED;
+        return CCODEC_FAILED;
     }
     WebPConfig config;
-    if (!cwebp_configure(options, &config)) return CWEBP_FAILED;
-    cwebp_status status = CWEBP_FAILED;
+    if (!cwebp_configure(options, &config)) return CCODEC_FAILED;
+    ccodec_status status = CCODEC_FAILED;
     // The modes of all blocks are limited to 512 KB; with less choice of modes they fit.
     for (int attempt = 0; attempt < 2; attempt++) {
         config.partition_limit = attempt == 0 ? 0 : 100;
         WebPPicture picture;
-        if (!WebPPictureInit(&picture)) return CWEBP_FAILED;
+        if (!WebPPictureInit(&picture)) return CCODEC_FAILED;
         output output = {.maximum = maximum < SIZE_MAX / 4 ? maximum : SIZE_MAX / 4};
         status = encode(pixels, &config, &picture, &output, interruption);
         WebPEncodingError error = picture.error_code;
         WebPPictureFree(&picture);
-        if (status == CWEBP_OK) {
+        if (status == CCODEC_OK) {
             // The library allocates by `malloc`.
             *bytes = output.written.mem;
             *length = output.written.size;
-            return CWEBP_OK;
+            return CCODEC_OK;
         }
         free(output.written.mem);
         if (error != VP8_ENC_ERROR_PARTITION0_OVERFLOW) break;

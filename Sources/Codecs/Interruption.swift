@@ -71,6 +71,28 @@ final class Interruption {
         if cinterruption_after(pointer, UInt64(bytes)) { throw error }
     }
 
+    /// Calls a C function that writes a message, and throws the error of its status.
+    func run(_ body: (UnsafeMutablePointer<CChar>) -> ccodec_status) throws(CodecError) {
+        let (status, text) = withMessage(CCODEC_MESSAGE_BYTES, body)
+        switch status {
+        case CCODEC_OK: return
+        case CCODEC_TRUNCATED: throw .cut(text)
+        case CCODEC_UNSUPPORTED: throw .unsupported(text)
+        case CCODEC_LIMIT: throw .limitExceeded(text)
+        case CCODEC_OUT_OF_MEMORY: throw .outOfMemory(text)
+        case CCODEC_FAILED: throw .encodingFailed(text)
+        case CCODEC_INTERRUPTED: throw error
+        default: throw .broken(text)
+        }
+    }
+
+    /// Throws if a C call failed that can only be interrupted or lack memory. A size that cannot be
+    /// addressed lacks memory, too.
+    func check(_ status: ccodec_status, noMemory text: String) throws(CodecError) {
+        if status == CCODEC_INTERRUPTED { throw error }
+        guard status == CCODEC_OK else { throw .outOfMemory(text) }
+    }
+
     /// Looks at flag and clock immediately, for Swift steps that are long or frequent.
     func look() throws(CodecError) {
         if cinterruption_look(pointer) { throw error }

@@ -30,7 +30,7 @@ package enum PNGReading {
     private final class Reading {
         var image = cpng_image()
         var colours = cpng_colours()
-        let status: cpng_status
+        let status: ccodec_status
         let text: String
 
         init(
@@ -42,11 +42,11 @@ package enum PNGReading {
                 maximum_cached_chunks: 128, maximum_warnings: Int32(maximumWarnings),
                 maximum_whole_bytes: wholeBytes, interruption: nil)
             guard let start = source.baseAddress?.assumingMemoryBound(to: UInt8.self) else {
-                status = CPNG_TRUNCATED
+                status = CCODEC_TRUNCATED
                 text = ""
                 return
             }
-            var message = [CChar](repeating: 0, count: Int(CPNG_MESSAGE_BYTES))
+            var message = [CChar](repeating: 0, count: Int(CCODEC_MESSAGE_BYTES))
             status =
                 switch output {
                 case .nothing: cpng_verify(start, source.count, &limits, &image, &message)
@@ -77,7 +77,7 @@ package enum PNGReading {
 
         func difference(from other: Reading) -> String? {
             guard outcome == other.outcome else { return "\(outcome) instead of \(other.outcome)" }
-            guard status == CPNG_OK else { return nil }
+            guard status == CCODEC_OK else { return nil }
             guard form == other.form else { return "\(form) instead of \(other.form)" }
             let (its, mine) = (
                 withUnsafeBytes(of: &other.colours) { Array($0) },
@@ -137,7 +137,7 @@ package enum PNGReading {
                 if let difference = reading.difference(from: alone) {
                     throw Difference(description: "\(output): \(difference)")
                 }
-                if wholeBytes == .max, reading.status != CPNG_OK {
+                if wholeBytes == .max, reading.status != CCODEC_OK {
                     way = .refused
                 } else if wholeBytes == .max, !reading.image.is_whole {
                     way = .byRows

@@ -39,7 +39,7 @@ package struct ScaleInvariants {
             let theirs = Decoded(source, [scale], maximumPixels, isOwn: false)
             defer { Decoded.free([ours, theirs]) }
             try compare(ours, theirs, "1/\(scale)")
-            let (isTaken, isReadHere) = (ours.status == CJPEG_OK, ours.isReadHere)
+            let (isTaken, isReadHere) = (ours.status == CCODEC_OK, ours.isReadHere)
             try require(
                 outcome == nil
                     || outcome?.isTaken == isTaken && outcome?.isReadHere == isReadHere,
@@ -63,7 +63,7 @@ package struct ScaleInvariants {
 
     /// The result of one call.
     private struct Decoded {
-        let status: cjpeg_status
+        let status: ccodec_status
         let text: String
         let results: [cjpeg_result]
 
@@ -78,14 +78,14 @@ package struct ScaleInvariants {
             _ source: UnsafeRawBufferPointer, _ scales: [UInt32], _ maximumPixels: Int, isOwn: Bool
         ) {
             var results = [cjpeg_result](repeating: cjpeg_result(), count: scales.count)
-            var message = [CChar](repeating: 0, count: Int(CJPEG_MESSAGE_BYTES))
+            var message = [CChar](repeating: 0, count: Int(CCODEC_MESSAGE_BYTES))
             var limits = cjpeg_limits(
                 maximum_pixels: UInt64(maximumPixels), maximum_scans: 100, maximum_warnings: 100,
                 maximum_memory_bytes: 1 << 31, least_own_pixels: isOwn ? 0 : .max,
                 interruption: nil, preview: nil, inks: cjpeg_inks())
             let start = source.baseAddress?.assumingMemoryBound(to: UInt8.self)
             switch (start, scales.count) {
-            case (nil, _): status = CJPEG_CORRUPT
+            case (nil, _): status = CCODEC_CORRUPT
             case (let start?, 1):
                 status = cjpeg_decode_scaled(
                     start, source.count, &limits, 0, scales[0], &results[0], &message)

@@ -65,9 +65,9 @@ package struct TranscoderInvariants {
             "a file, or none, from one way only")
         try comparePreviews(ours, theirs)
         let made = bytes(of: one.result), reference = bytes(of: other.result)
-        if one.status == CJPEG_OK, !made.isEmpty { try compare(made, reference) }
+        if one.status == CCODEC_OK, !made.isEmpty { try compare(made, reference) }
         return Outcome(
-            isTaken: one.status == CJPEG_OK, isTranscoded: one.result.was_transcoded, bytes: made,
+            isTaken: one.status == CCODEC_OK, isTranscoded: one.result.was_transcoded, bytes: made,
             reference: reference)
     }
 
@@ -80,7 +80,7 @@ package struct TranscoderInvariants {
     private static func requantised(
         _ source: UnsafeRawBufferPointer, _ quality: Int, _ maximumPixels: Int, _ hasPreview: Bool,
         _ takesCoefficients: Bool, _ preview: inout cjpeg_preview
-    ) -> ((status: cjpeg_status, result: cjpeg_result), String) {
+    ) -> ((status: ccodec_status, result: cjpeg_result), String) {
         var result = cjpeg_result()
         var rewriting = cjpeg_rewriting()
         rewriting.quality = Int32(quality)
@@ -88,14 +88,14 @@ package struct TranscoderInvariants {
         rewriting.writes_own_segments = true
         rewriting.takes_coefficients = takesCoefficients
         rewriting.maximum_output = mostBytes
-        var message = [CChar](repeating: 0, count: Int(CJPEG_MESSAGE_BYTES))
+        var message = [CChar](repeating: 0, count: Int(CCODEC_MESSAGE_BYTES))
         let status = withUnsafeMutablePointer(to: &preview) { preview in
             var limits = cjpeg_limits(
                 maximum_pixels: UInt64(maximumPixels), maximum_scans: 100, maximum_warnings: 100,
                 maximum_memory_bytes: 1 << 31, least_own_pixels: 0, interruption: nil,
                 preview: hasPreview ? preview : nil, inks: cjpeg_inks())
             guard let start = source.baseAddress?.assumingMemoryBound(to: UInt8.self) else {
-                return CJPEG_CORRUPT
+                return CCODEC_CORRUPT
             }
             return cjpeg_requantise(start, source.count, &limits, &rewriting, &result, &message)
         }

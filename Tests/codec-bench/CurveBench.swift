@@ -83,11 +83,11 @@ struct CurveBench {
     /// Uses 4:2:0 chroma, as photographs are encoded.
     private func encodedJPEG(_ quality: Int) -> Bytes? {
         var result = cjpeg_result()
-        var message = [CChar](repeating: 0, count: Int(CJPEG_MESSAGE_BYTES))
+        var message = [CChar](repeating: 0, count: Int(CCODEC_MESSAGE_BYTES))
         let status = cjpeg_encode(
             samples, stride, width, height, 3, Int32(quality), true, [], 0, .max / 4, nil, &result,
             &message)
-        return status == CJPEG_OK ? result.bytes.map { Bytes($0, result.length) } : nil
+        return status == CCODEC_OK ? result.bytes.map { Bytes($0, result.length) } : nil
     }
 
     private func decodedJPEG(_ file: Bytes) -> (rows: Bytes, offset: Int, stride: Int)? {
@@ -95,9 +95,9 @@ struct CurveBench {
         limits.maximum_pixels = .max
         limits.maximum_scans = 1000
         limits.maximum_memory_bytes = 1 << 30
-        var message = [CChar](repeating: 0, count: Int(CJPEG_MESSAGE_BYTES))
+        var message = [CChar](repeating: 0, count: Int(CCODEC_MESSAGE_BYTES))
         let status = cjpeg_decode_scaled(file.start, file.count, &limits, 1, 1, &result, &message)
-        guard status == CJPEG_OK, let rows = result.bytes else { return nil }
+        guard status == CCODEC_OK, let rows = result.bytes else { return nil }
         return (Bytes(rows, 0), 1, stride + 1)
     }
 
@@ -110,7 +110,7 @@ struct CurveBench {
                 var picture = cwebp_picture(
                     first: start, stride: stride, width: width, height: height, channels: 3)
                 let status = cwebp_encode(&picture, &options, .max, nil, &bytes, &count)
-                return status == CWEBP_OK ? bytes.map { Bytes($0, count) } : nil
+                return status == CCODEC_OK ? bytes.map { Bytes($0, count) } : nil
             }
         }
 
@@ -119,7 +119,7 @@ struct CurveBench {
             let rows = Bytes(memory.assumingMemoryBound(to: UInt8.self), stride * Int(height))
             var target = cwebp_rows(first: rows.start, stride: stride, channels: 3)
             let status = cwebp_decode(file.start, file.count, width, height, &target, nil)
-            return status == CWEBP_OK ? (rows, 0, stride) : nil
+            return status == CCODEC_OK ? (rows, 0, stride) : nil
         }
     #endif
 
@@ -127,7 +127,7 @@ struct CurveBench {
         private func encodedAVIF(_ quantizer: Int) -> Bytes? {
             var options = cavif_options(
                 quantizer: Int32(quantizer), speed: 9, halves_chroma: true, is_grey: false)
-            var message = [CChar](repeating: 0, count: Int(CAVIF_MESSAGE_BYTES))
+            var message = [CChar](repeating: 0, count: Int(CCODEC_MESSAGE_BYTES))
             var (bytes, count): (UnsafeMutablePointer<UInt8>?, Int) = (nil, 0)
             return samples.withUnsafeBufferPointer { samples in
                 guard let start = samples.baseAddress else { return nil }
@@ -135,21 +135,22 @@ struct CurveBench {
                     first: start, stride: stride, width: width, height: height, channels: 3)
                 let status = cavif_encode(
                     &picture, nil, 0, nil, 0, &options, nil, &bytes, &count, &message)
-                return status == CAVIF_OK ? bytes.map { Bytes($0, count) } : nil
+                return status == CCODEC_OK ? bytes.map { Bytes($0, count) } : nil
             }
         }
 
         private func decodedAVIF(_ file: Bytes) -> (rows: Bytes, offset: Int, stride: Int)? {
-            var message = [CChar](repeating: 0, count: Int(CAVIF_MESSAGE_BYTES))
+            var message = [CChar](repeating: 0, count: Int(CCODEC_MESSAGE_BYTES))
             var header = cavif_header()
-            guard cavif_read_header(file.start, file.count, 1, &header, &message) == CAVIF_OK else {
+            guard cavif_read_header(file.start, file.count, 1, &header, &message) == CCODEC_OK
+            else {
                 return nil
             }
             var limits = cavif_limits(maximum_pixels: 1 << 28, maximum_frames: 1, interruption: nil)
             var (reader, frame) = (OpaquePointer?.none, cavif_frame())
             _ = cavif_open(file.start, file.count, &limits, &header, &message, &reader)
             defer { cavif_close(reader) }
-            guard let reader, cavif_next(reader, true, &frame, &message) == CAVIF_OK,
+            guard let reader, cavif_next(reader, true, &frame, &message) == CCODEC_OK,
                 let rows = frame.rows
             else { return nil }
             return (Bytes(rows, 0), 1, stride + 1)

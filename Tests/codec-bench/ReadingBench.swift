@@ -15,9 +15,9 @@ extension CodecBench {
                 maximum_pixels: 1 << 30, maximum_chunk_bytes: 4 << 20, maximum_cached_chunks: 128,
                 maximum_warnings: 100, maximum_whole_bytes: way == 1 ? .max : 0, interruption: nil)
             var image = cpng_image()
-            var message = [CChar](repeating: 0, count: Int(CPNG_MESSAGE_BYTES))
+            var message = [CChar](repeating: 0, count: Int(CCODEC_MESSAGE_BYTES))
             let status = cpng_decode(files[file], files[file].count, &limits, &image, nil, &message)
-            guard status == CPNG_OK else { return nil }
+            guard status == CCODEC_OK else { return nil }
             cpng_image_free(&image)
             if isFirst, way == 1 {
                 pixels += Int(image.width) * Int(image.height)
@@ -44,10 +44,10 @@ extension CodecBench {
                 interruption: nil, preview: nil, inks: cjpeg_inks())
             var result = cjpeg_result()
             defer { free(result.bytes) }
-            var message = [CChar](repeating: 0, count: Int(CJPEG_MESSAGE_BYTES))
+            var message = [CChar](repeating: 0, count: Int(CCODEC_MESSAGE_BYTES))
             let status = cjpeg_decode_scaled(
                 files[file], files[file].count, &limits, 0, scale, &result, &message)
-            guard status == CJPEG_OK, let bytes = result.bytes else { return nil }
+            guard status == CCODEC_OK, let bytes = result.bytes else { return nil }
             if isFirst {
                 if way == 1 {
                     pixels += Int(result.width) * Int(result.height) * Int(scale * scale)

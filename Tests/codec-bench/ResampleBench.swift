@@ -43,7 +43,7 @@ struct ResampleBench {
                 memoryBytes = cresample_memory(&source, &whole, &options, &target)
                 for _ in 0..<rounds {
                     let begin = seconds()
-                    guard cresample_resize(&source, &whole, &options, &target) == CRESAMPLE_OK
+                    guard cresample_resize(&source, &whole, &options, &target) == CCODEC_OK
                     else { return false }
                     least = min(least, seconds() - begin)
                 }

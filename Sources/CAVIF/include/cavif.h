@@ -13,23 +13,6 @@
 
 #pragma clang assume_nonnull begin
 
-typedef enum {
-    CAVIF_OK = 0,
-    CAVIF_CORRUPT,
-    /// The data ends before the image is complete.
-    CAVIF_TRUNCATED,
-    CAVIF_UNSUPPORTED,
-    /// The encoder could not make the picture.
-    CAVIF_FAILED,
-    /// A limit of the caller was exceeded, or the library's own: 268 megapixels.
-    CAVIF_LIMIT,
-    CAVIF_OUT_OF_MEMORY,
-    /// Interrupted; the interruption says why.
-    CAVIF_INTERRUPTED,
-    /// libavif cannot be loaded; the message is the one from `cavif_load`.
-    CAVIF_NO_LIBRARY,
-} cavif_status;
-
 /// Loads libavif, once in a process; the functions below call it automatically.
 ///
 /// Returns NULL, or the reason for a failure: one line that names the missing library.
@@ -63,7 +46,7 @@ typedef struct {
 } cavif_header;
 
 typedef struct {
-    /// The most pixels of each coded picture and tile; at most 2²⁸.
+    /// The most pixels of each coded picture and tile; at most 2²⁸, the library's own limit.
     uint64_t maximum_pixels;
     uint32_t maximum_frames;
     /// Checked between frames, since decoding and converting each is one library call; NULL for
@@ -71,21 +54,19 @@ typedef struct {
     cinterruption *_Nullable interruption;
 } cavif_limits;
 
-#define CAVIF_MESSAGE_BYTES 256
-
 /// Reads the container without decoding, for any declared size.
-cavif_status cavif_read_header(
+ccodec_status cavif_read_header(
     const uint8_t *bytes, size_t length, uint32_t maximum_frames, cavif_header *header,
-    char message[_Nonnull CAVIF_MESSAGE_BYTES]);
+    char message[_Nonnull CCODEC_MESSAGE_BYTES]);
 
 /// Decodes one frame after the other, on the calling thread. It refers to the bytes and to the
 /// interruption.
 typedef struct cavif_reader cavif_reader;
 
 /// - `reader`: for the caller to release with `cavif_close`; NULL on failure.
-cavif_status cavif_open(
+ccodec_status cavif_open(
     const uint8_t *bytes, size_t length, const cavif_limits *limits, const cavif_header *header,
-    char message[_Nonnull CAVIF_MESSAGE_BYTES], cavif_reader *_Nullable *_Nonnull reader);
+    char message[_Nonnull CCODEC_MESSAGE_BYTES], cavif_reader *_Nullable *_Nonnull reader);
 
 typedef struct {
     /// False after the last frame; the other members are then 0.
@@ -100,9 +81,9 @@ typedef struct {
 } cavif_frame;
 
 /// - `wants_rows`: without it, the frame is only decoded.
-cavif_status cavif_next(
+ccodec_status cavif_next(
     cavif_reader *reader, bool wants_rows, cavif_frame *frame,
-    char message[_Nonnull CAVIF_MESSAGE_BYTES]);
+    char message[_Nonnull CCODEC_MESSAGE_BYTES]);
 
 void cavif_close(cavif_reader *_Nullable reader);
 
@@ -148,11 +129,11 @@ typedef struct {
 /// - `exif`: the TIFF structure of EXIF.
 /// - `interruption`: checked only at the end, since the library makes a picture in one call.
 /// - `bytes`: the file, for the caller to release with `free`; NULL on failure.
-cavif_status cavif_encode(
+ccodec_status cavif_encode(
     const cavif_picture *picture, const uint8_t *_Nullable profile, size_t profile_length,
     const uint8_t *_Nullable exif, size_t exif_length, const cavif_options *options,
     cinterruption *_Nullable interruption, uint8_t *_Nullable *_Nonnull bytes, size_t *length,
-    char message[_Nonnull CAVIF_MESSAGE_BYTES]);
+    char message[_Nonnull CCODEC_MESSAGE_BYTES]);
 
 /// The loaded versions: 0.11.1 and dav1d's, separated by a space; empty if libavif cannot be
 /// loaded.

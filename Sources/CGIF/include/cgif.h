@@ -14,18 +14,6 @@
 
 #pragma clang assume_nonnull begin
 
-typedef enum {
-    CGIF_OK = 0,
-    CGIF_CORRUPT,
-    /// The data ends before the file is complete.
-    CGIF_TRUNCATED,
-    /// A limit of the caller was exceeded.
-    CGIF_LIMIT,
-    CGIF_OUT_OF_MEMORY,
-    /// Interrupted; the interruption says why.
-    CGIF_INTERRUPTED,
-} cgif_status;
-
 typedef struct {
     uint32_t maximum_frames;
     /// Checked about every 65,536 pixels; NULL for none.
@@ -44,13 +32,11 @@ typedef struct {
     int channels;
 } cgif_canvas;
 
-#define CGIF_MESSAGE_BYTES 128
-
 /// Decodes all frames to the file's end, and keeps the pixels of the first if there is a canvas.
 /// Pixels beyond the canvas are dropped. A file that ends behind a block needs no trailer.
-cgif_status cgif_decode(
+ccodec_status cgif_decode(
     const uint8_t *bytes, size_t length, const cgif_limits *limits,
-    const cgif_canvas *_Nullable canvas, char message[_Nonnull CGIF_MESSAGE_BYTES]);
+    const cgif_canvas *_Nullable canvas, char message[_Nonnull CCODEC_MESSAGE_BYTES]);
 
 /// A frame with its own pixels, as far as it lies within the canvas.
 typedef struct {
@@ -73,13 +59,13 @@ typedef struct cgif_reader cgif_reader;
 /// `height`.
 ///
 /// - `reader`: for the caller to release with `cgif_close`; NULL on failure.
-cgif_status cgif_open(
+ccodec_status cgif_open(
     const uint8_t *bytes, size_t length, uint32_t width, uint32_t height, const cgif_limits *limits,
-    char message[_Nonnull CGIF_MESSAGE_BYTES], cgif_reader *_Nullable *_Nonnull reader);
+    char message[_Nonnull CCODEC_MESSAGE_BYTES], cgif_reader *_Nullable *_Nonnull reader);
 
 /// Decodes the next frame. After a failure the reader is only good for closing.
-cgif_status cgif_next(
-    cgif_reader *reader, cgif_frame *frame, char message[_Nonnull CGIF_MESSAGE_BYTES]);
+ccodec_status cgif_next(
+    cgif_reader *reader, cgif_frame *frame, char message[_Nonnull CCODEC_MESSAGE_BYTES]);
 
 void cgif_close(cgif_reader *reader);
 
@@ -90,9 +76,9 @@ typedef struct cgif_writer cgif_writer;
 ///
 /// - `width` and `height`: 1 to 65,535.
 /// - `plays`: the number of plays; 0, or more than 65,536, for no end.
-/// - `maximum`: the most bytes of the file; more are `CGIF_LIMIT`.
+/// - `maximum`: the most bytes of the file; more are `CCODEC_LIMIT`.
 /// - `writer`: for the caller to release with `cgif_discard`; NULL on failure.
-cgif_status cgif_begin(
+ccodec_status cgif_begin(
     uint32_t width, uint32_t height, uint32_t plays, size_t maximum,
     cinterruption *_Nullable interruption, cgif_writer *_Nullable *_Nonnull writer);
 
@@ -105,14 +91,14 @@ cgif_status cgif_begin(
 ///   channels.
 /// - `stride`: distance between rows, in bytes.
 /// - `delay_centiseconds`: 0 to 65,535.
-cgif_status cgif_add(
+ccodec_status cgif_add(
     cgif_writer *writer, const uint8_t *pixels, size_t stride, int channels,
     uint32_t delay_centiseconds);
 
 /// Writes the rest of the file.
 ///
 /// - `bytes`: the file, for the caller to release with `free`; NULL on failure.
-cgif_status cgif_end(cgif_writer *writer, uint8_t *_Nullable *_Nonnull bytes, size_t *length);
+ccodec_status cgif_end(cgif_writer *writer, uint8_t *_Nullable *_Nonnull bytes, size_t *length);
 
 void cgif_discard(cgif_writer *writer);
 

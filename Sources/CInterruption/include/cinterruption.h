@@ -1,5 +1,6 @@
 /// Ends the work on an image early: a flag that another thread sets, or a limit of processor time.
-/// The codecs' C targets check it in every loop as long as the image is large.
+/// The codecs' C targets check it in every loop as long as the image is large, and return a
+/// status.
 #ifndef CINTERRUPTION_H
 #define CINTERRUPTION_H
 
@@ -8,6 +9,29 @@
 #include <stdint.h>
 
 #pragma clang assume_nonnull begin
+
+/// How a call of a codec's C target ended; each target returns those that apply to it.
+typedef enum {
+    CCODEC_OK = 0,
+    /// The data is damaged: an error, or a warning that means lost data.
+    CCODEC_CORRUPT,
+    /// The data ends before the image is complete.
+    CCODEC_TRUNCATED,
+    /// A legal file of a kind that the library does not decode.
+    CCODEC_UNSUPPORTED,
+    /// A limit of the caller, as the maximum of the output, or of the library was exceeded.
+    CCODEC_LIMIT,
+    CCODEC_OUT_OF_MEMORY,
+    /// The picture was read, but cannot be written in the requested form.
+    CCODEC_FAILED,
+    /// Interrupted; the interruption says why, and what was to be written is undefined.
+    CCODEC_INTERRUPTED,
+    /// The library cannot be loaded; the message says why.
+    CCODEC_NO_LIBRARY,
+} ccodec_status;
+
+/// For a text of one line, empty if there is nothing to say.
+#define CCODEC_MESSAGE_BYTES 256
 
 typedef enum {
     CINTERRUPTION_NONE = 0,

@@ -1,6 +1,6 @@
 #include "cjpeg_session.h"
 
-static cjpeg_status run_encode(
+static ccodec_status run_encode(
     cjpeg_session *s, const uint8_t *pixels, size_t stride, uint32_t width, uint32_t height,
     int channels, int quality, bool halves_chroma, const uint8_t *segments, size_t segments_length,
     cjpeg_result *result) {
@@ -34,10 +34,10 @@ static cjpeg_status run_encode(
     result->height = height;
     cjpeg_take_output(s, result);
     result->encode_nanoseconds = cinterruption_processor_time() - begin;
-    return CJPEG_OK;
+    return CCODEC_OK;
 }
 
-cjpeg_status cjpeg_encode(
+ccodec_status cjpeg_encode(
     const uint8_t *pixels, size_t stride, uint32_t width, uint32_t height, int channels,
     int quality, bool halves_chroma, const uint8_t *segments, size_t segments_length, size_t maximum_output,
     cinterruption *interruption, cjpeg_result *result, char *message) {
@@ -45,7 +45,7 @@ cjpeg_status cjpeg_encode(
     cjpeg_begin(&s, NULL, 0, NULL, result, message);
     s.maximum_output = maximum_output;
     s.interruption = interruption;
-    cjpeg_status status = run_encode(
+    ccodec_status status = run_encode(
         &s, pixels, stride, width, height, channels, quality, halves_chroma, segments, segments_length,
         result);
     cjpeg_end(&s);

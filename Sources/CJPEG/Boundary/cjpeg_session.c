@@ -5,27 +5,27 @@
 
 #include <jerror.h>
 
-_Noreturn void cjpeg_fail(cjpeg_session *s, cjpeg_status status, const char *text) {
+_Noreturn void cjpeg_fail(cjpeg_session *s, ccodec_status status, const char *text) {
     s->status = status;
-    snprintf(s->message, CJPEG_MESSAGE_BYTES, "%s", text);
+    snprintf(s->message, CCODEC_MESSAGE_BYTES, "%s", text);
     longjmp(s->jump, 1);
 }
 
-static _Noreturn void fail_with_library_message(j_common_ptr cinfo, cjpeg_status status) {
+static _Noreturn void fail_with_library_message(j_common_ptr cinfo, ccodec_status status) {
     cjpeg_session *s = cinfo->client_data;
     char text[JMSG_LENGTH_MAX];
     cinfo->err->format_message(cinfo, text);
     cjpeg_fail(s, status, text);
 }
 
-static cjpeg_status status_of(int error) {
+static ccodec_status status_of(int error) {
     switch (error) {
     case JERR_OUT_OF_MEMORY:
-    case JERR_NO_BACKING_STORE: return CJPEG_OUT_OF_MEMORY;
+    case JERR_NO_BACKING_STORE: return CCODEC_OUT_OF_MEMORY;
     case JERR_INPUT_EMPTY:
-    case JERR_INPUT_EOF: return CJPEG_TRUNCATED;
+    case JERR_INPUT_EOF: return CCODEC_TRUNCATED;
     case JERR_IMAGE_TOO_BIG:
-    case JERR_WIDTH_OVERFLOW: return CJPEG_LIMIT;
+    case JERR_WIDTH_OVERFLOW: return CCODEC_LIMIT;
     case JERR_SOF_UNSUPPORTED:
     case JERR_BAD_PRECISION:
     case JERR_ARITH_NOTIMPL:
@@ -33,15 +33,15 @@ static cjpeg_status status_of(int error) {
     case JERR_NOTIMPL:
     case JERR_CONVERSION_NOTIMPL:
     case JERR_FRACT_SAMPLE_NOTIMPL:
-    case JERR_CCIR601_NOTIMPL: return CJPEG_UNSUPPORTED;
-    default: return CJPEG_CORRUPT;
+    case JERR_CCIR601_NOTIMPL: return CCODEC_UNSUPPORTED;
+    default: return CCODEC_CORRUPT;
     }
 }
 
 static _Noreturn void error_exit(j_common_ptr cinfo) {
     const cjpeg_session *s = cinfo->client_data;
-    cjpeg_status status = status_of(cinfo->err->msg_code);
-    if (s->is_encoding && status != CJPEG_OUT_OF_MEMORY) status = CJPEG_ENCODE_FAILED;
+    ccodec_status status = status_of(cinfo->err->msg_code);
+    if (s->is_encoding && status != CCODEC_OUT_OF_MEMORY) status = CCODEC_FAILED;
     fail_with_library_message(cinfo, status);
 }
 
@@ -97,11 +97,11 @@ static void emit_message(j_common_ptr cinfo, int level) {
     if (level >= 0) return;
     cjpeg_session *s = cinfo->client_data;
     if (!is_harmless(s)) {
-        fail_with_library_message(cinfo, s->is_encoding ? CJPEG_ENCODE_FAILED : CJPEG_CORRUPT);
+        fail_with_library_message(cinfo, s->is_encoding ? CCODEC_FAILED : CCODEC_CORRUPT);
     }
     cinfo->err->num_warnings++;
     if (s->limits != NULL && cinfo->err->num_warnings > s->limits->maximum_warnings) {
-        cjpeg_fail(s, CJPEG_LIMIT, "too many warnings");
+        cjpeg_fail(s, CCODEC_LIMIT, "too many warnings");
     }
 }
 
@@ -110,7 +110,7 @@ static void output_message(j_common_ptr cinfo) { (void)cinfo; }
 static void source_nothing(j_decompress_ptr cinfo) { (void)cinfo; }
 
 static boolean source_fill(j_decompress_ptr cinfo) {
-    cjpeg_fail(cinfo->client_data, CJPEG_TRUNCATED, "the data ends before the image does");
+    cjpeg_fail(cinfo->client_data, CCODEC_TRUNCATED, "the data ends before the image does");
 }
 
 static void source_skip(j_decompress_ptr cinfo, long count) {
@@ -127,7 +127,7 @@ void cjpeg_note_scan(cjpeg_session *s) {
         s->components_seen |= 1u << cinfo->cur_comp_info[index]->component_index;
     }
     if (cinfo->input_scan_number > s->limits->maximum_scans) {
-        cjpeg_fail(s, CJPEG_LIMIT, "more scans than allowed");
+        cjpeg_fail(s, CCODEC_LIMIT, "more scans than allowed");
     }
 }
 
@@ -146,7 +146,7 @@ static void destination_start(j_compress_ptr cinfo) {
 
 static void grow_output(cjpeg_session *s, size_t used, size_t capacity) {
     uint8_t *output = realloc(s->output, capacity);
-    if (output == NULL) cjpeg_fail(s, CJPEG_OUT_OF_MEMORY, "no memory for the output");
+    if (output == NULL) cjpeg_fail(s, CCODEC_OUT_OF_MEMORY, "no memory for the output");
     s->output = output;
     s->output_capacity = capacity;
     s->destination.next_output_byte = output + used;
@@ -156,7 +156,7 @@ static void grow_output(cjpeg_session *s, size_t used, size_t capacity) {
 static boolean destination_full(j_compress_ptr cinfo) {
     cjpeg_session *s = cinfo->client_data;
     size_t used = s->output_capacity;
-    if (used >= s->maximum_output) cjpeg_fail(s, CJPEG_OK, "");
+    if (used >= s->maximum_output) cjpeg_fail(s, CCODEC_OK, "");
     grow_output(s, used, used > s->maximum_output / 2 ? s->maximum_output : used * 2);
     return TRUE;
 }
@@ -222,16 +222,16 @@ void cjpeg_open_source(cjpeg_session *s) {
     cinfo->progress = &s->progress;
     s->pixels_a_step = (uint64_t)cinfo->image_width * DCTSIZE;
     uint64_t pixels = (uint64_t)cinfo->image_width * cinfo->image_height;
-    if (pixels > s->limits->maximum_pixels) cjpeg_fail(s, CJPEG_LIMIT, "more pixels than allowed");
+    if (pixels > s->limits->maximum_pixels) cjpeg_fail(s, CCODEC_LIMIT, "more pixels than allowed");
     if (cinfo->jpeg_color_space == JCS_UNKNOWN) {
-        cjpeg_fail(s, CJPEG_UNSUPPORTED, "unknown colour space");
+        cjpeg_fail(s, CCODEC_UNSUPPORTED, "unknown colour space");
     }
     for (int index = 0; index < cinfo->num_components; index++) {
         // Refuse anything that the library cannot decode to pixels.
         const jpeg_component_info *component = &cinfo->comp_info[index];
         if (cinfo->max_h_samp_factor % component->h_samp_factor != 0
             || cinfo->max_v_samp_factor % component->v_samp_factor != 0) {
-            cjpeg_fail(s, CJPEG_UNSUPPORTED, "fractional sampling factors");
+            cjpeg_fail(s, CCODEC_UNSUPPORTED, "fractional sampling factors");
         }
     }
     cjpeg_note_scan(s);
@@ -243,7 +243,7 @@ void cjpeg_require_all_components(cjpeg_session *s) {
         bool is_missing = (s->components_seen & 1u << index) == 0
             || (cinfo->progressive_mode && cinfo->coef_bits != NULL
                 && cinfo->coef_bits[index][0] < 0);
-        if (is_missing) cjpeg_fail(s, CJPEG_CORRUPT, "a colour component has no data");
+        if (is_missing) cjpeg_fail(s, CCODEC_CORRUPT, "a colour component has no data");
     }
 }
 
@@ -258,7 +258,7 @@ void cjpeg_open_destination(cjpeg_session *s) {
     j_compress_ptr cinfo = &s->compress;
     s->output_capacity = 65536 < s->maximum_output ? 65536 : s->maximum_output;
     s->output = malloc(s->output_capacity > 0 ? s->output_capacity : 1);
-    if (s->output == NULL) cjpeg_fail(s, CJPEG_OUT_OF_MEMORY, "no memory for the output");
+    if (s->output == NULL) cjpeg_fail(s, CCODEC_OUT_OF_MEMORY, "no memory for the output");
     cinfo->err = &s->errors;
     cinfo->client_data = s;
     jpeg_create_compress(cinfo);

@@ -31,7 +31,7 @@ struct cjpeg_session {
     struct jpeg_decompress_struct decompress;
     struct jpeg_compress_struct compress;
     jmp_buf jump;
-    cjpeg_status status;
+    ccodec_status status;
     char *message;
     const cjpeg_limits *limits;
     const uint8_t *input;
@@ -63,11 +63,11 @@ struct cjpeg_session {
 };
 
 /// Ends the call with a status and a message.
-_Noreturn void cjpeg_fail(cjpeg_session *s, cjpeg_status status, const char *text);
+_Noreturn void cjpeg_fail(cjpeg_session *s, ccodec_status status, const char *text);
 
 /// Adds the pixels to the work done, and ends the call if it is interrupted.
 static inline void cjpeg_check_interruption(cjpeg_session *s, uint64_t pixels) {
-    if (cinterruption_after(s->interruption, pixels)) cjpeg_fail(s, CJPEG_INTERRUPTED, "");
+    if (cinterruption_after(s->interruption, pixels)) cjpeg_fail(s, CCODEC_INTERRUPTED, "");
 }
 
 /// Initialises a session and an empty result; `cjpeg_end` must follow however the call ends.

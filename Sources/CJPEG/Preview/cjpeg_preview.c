@@ -53,7 +53,9 @@ uint8_t *cjpeg_begin_preview(cjpeg_session *s, uint32_t width, uint32_t height, 
     cjpeg_preview *preview = s->limits->preview;
     // One plane more, as scratch space.
     preview->pixels = malloc((size_t)width * height * ((size_t)channels + 1));
-    if (preview->pixels == NULL) cjpeg_fail(s, CJPEG_OUT_OF_MEMORY, "no memory for a small picture");
+    if (preview->pixels == NULL) {
+        cjpeg_fail(s, CCODEC_OUT_OF_MEMORY, "no memory for a small picture");
+    }
     preview->width = width;
     preview->height = height;
     preview->channels = channels;
@@ -208,7 +210,7 @@ static const JCOEF *row_of_blocks(
 static void read_component(
     cjpeg_session *s, const block_source *from, const jpeg_component_info *component, unsigned n, uint8_t *out,
     size_t width, size_t height) {
-    if (from->steps == NULL) cjpeg_fail(s, CJPEG_CORRUPT, "no quantisation table");
+    if (from->steps == NULL) cjpeg_fail(s, CCODEC_CORRUPT, "no quantisation table");
     float steps[DCTSIZE2];
     for (int index = 0; index < DCTSIZE2; index++) steps[index] = from->steps->quantval[index];
     uint8_t samples[DCTSIZE2];
@@ -246,7 +248,7 @@ static void read_means(
     cjpeg_session *s, const block_source *from, const jpeg_component_info *component, unsigned step, uint8_t *out,
     size_t width, size_t height) {
     j_decompress_ptr cinfo = &s->decompress;
-    if (from->steps == NULL) cjpeg_fail(s, CJPEG_CORRUPT, "no quantisation table");
+    if (from->steps == NULL) cjpeg_fail(s, CCODEC_CORRUPT, "no quantisation table");
     int scale = from->steps->quantval[0];
     unsigned across = (unsigned)(cinfo->max_h_samp_factor / component->h_samp_factor);
     unsigned down = (unsigned)(cinfo->max_v_samp_factor / component->v_samp_factor);

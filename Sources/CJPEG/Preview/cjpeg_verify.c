@@ -14,7 +14,7 @@ void cjpeg_drain_single_scan(cjpeg_session *s) {
         cjpeg_begin_preview(s, cinfo->output_width, cinfo->output_height, is_grey ? 1 : 3);
     }
     s->row = malloc((size_t)cinfo->output_width * (size_t)cinfo->output_components);
-    if (s->row == NULL) cjpeg_fail(s, CJPEG_OUT_OF_MEMORY, "no memory for a row");
+    if (s->row == NULL) cjpeg_fail(s, CCODEC_OUT_OF_MEMORY, "no memory for a row");
     JSAMPROW rows[1] = {s->row};
     while (cinfo->output_scanline < cinfo->output_height) {
         uint32_t y = cinfo->output_scanline;
@@ -25,7 +25,7 @@ void cjpeg_drain_single_scan(cjpeg_session *s) {
     if (is_noted) s->limits->preview->is_complete = true;
 }
 
-static cjpeg_status run_verify(cjpeg_session *s, cjpeg_result *result) {
+static ccodec_status run_verify(cjpeg_session *s, cjpeg_result *result) {
     uint64_t begin = cinterruption_processor_time();
     if (setjmp(s->jump)) return s->status;
     cjpeg_open_source(s);
@@ -38,15 +38,15 @@ static cjpeg_status run_verify(cjpeg_session *s, cjpeg_result *result) {
     }
     cjpeg_note_source(s, result);
     result->decode_nanoseconds = cinterruption_processor_time() - begin;
-    return CJPEG_OK;
+    return CCODEC_OK;
 }
 
-cjpeg_status cjpeg_verify(
+ccodec_status cjpeg_verify(
     const uint8_t *source, size_t length, const cjpeg_limits *limits, cjpeg_result *result,
     char *message) {
     cjpeg_session s;
     cjpeg_begin(&s, source, length, limits, result, message);
-    cjpeg_status status = run_verify(&s, result);
+    ccodec_status status = run_verify(&s, result);
     cjpeg_end(&s);
     return status;
 }

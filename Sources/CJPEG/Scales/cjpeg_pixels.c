@@ -45,14 +45,14 @@ void cjpeg_begin_pixels(cjpeg_session *s, j_decompress_ptr cinfo, size_t spare_b
     pixels->spare_bytes = spare_bytes;
     pixels->row_bytes = (size_t)cinfo->output_width * (size_t)pixels->channels + spare_bytes;
     if (__builtin_mul_overflow(pixels->row_bytes, (size_t)cinfo->output_height, &pixels->total)) {
-        cjpeg_fail(s, CJPEG_LIMIT, "more pixels than can be addressed");
+        cjpeg_fail(s, CCODEC_LIMIT, "more pixels than can be addressed");
     }
     pixels->bytes = malloc(pixels->total);
-    if (pixels->bytes == NULL) cjpeg_fail(s, CJPEG_OUT_OF_MEMORY, "no memory for the pixels");
+    if (pixels->bytes == NULL) cjpeg_fail(s, CCODEC_OUT_OF_MEMORY, "no memory for the pixels");
     if (!pixels->is_cmyk) return;
     pixels->conversion = s->limits->inks;
     pixels->inks = malloc((size_t)cinfo->output_width * 4);
-    if (pixels->inks == NULL) cjpeg_fail(s, CJPEG_OUT_OF_MEMORY, "no memory for a row");
+    if (pixels->inks == NULL) cjpeg_fail(s, CCODEC_OUT_OF_MEMORY, "no memory for a row");
 }
 
 void cjpeg_read_row(j_decompress_ptr cinfo, cjpeg_pixels *pixels) {

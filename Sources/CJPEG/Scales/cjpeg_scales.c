@@ -69,28 +69,30 @@ static jvirt_barray_ptr request_array(
         int index = output->asked++;
         if (index >= scales->array_count || scales->arrays[index].blocks_in_row != blocks_in_row
             || scales->arrays[index].height != height) {
-            cjpeg_fail(s, CJPEG_UNSUPPORTED, "scales want different coefficients");
+            cjpeg_fail(s, CCODEC_UNSUPPORTED, "scales want different coefficients");
         }
         return (jvirt_barray_ptr)&scales->arrays[index];
     }
-    if (scales->array_count == MAX_COMPONENTS) cjpeg_fail(s, CJPEG_UNSUPPORTED, "more components than there may be");
+    if (scales->array_count == MAX_COMPONENTS) {
+        cjpeg_fail(s, CCODEC_UNSUPPORTED, "more components than there may be");
+    }
     coefficients *array = &scales->arrays[scales->array_count++];
     array->blocks_in_row = blocks_in_row;
     array->height = height;
     array->kept = scales->keeps_all ? height : access;
     size_t blocks;
     if (__builtin_mul_overflow((size_t)blocks_in_row, (size_t)array->kept, &blocks)) {
-        cjpeg_fail(s, CJPEG_LIMIT, "more coefficients than can be addressed");
+        cjpeg_fail(s, CCODEC_LIMIT, "more coefficients than can be addressed");
     }
     uint64_t bytes, most = s->limits->maximum_memory_bytes > 0 ? s->limits->maximum_memory_bytes : UINT64_MAX;
     if (__builtin_mul_overflow(blocks, sizeof(JBLOCK), &bytes)
         || __builtin_add_overflow(scales->bytes, bytes, &scales->bytes) || scales->bytes > most) {
-        cjpeg_fail(s, CJPEG_OUT_OF_MEMORY, "more coefficients than fit in the memory");
+        cjpeg_fail(s, CCODEC_OUT_OF_MEMORY, "more coefficients than fit in the memory");
     }
     array->blocks = calloc(blocks, sizeof(JBLOCK));
     array->rows = malloc(array->kept * sizeof *array->rows);
     if (array->blocks == NULL || array->rows == NULL) {
-        cjpeg_fail(s, CJPEG_OUT_OF_MEMORY, "no memory for coefficients");
+        cjpeg_fail(s, CCODEC_OUT_OF_MEMORY, "no memory for coefficients");
     }
     for (JDIMENSION row = 0; row < array->kept; row++) array->rows[row] = array->blocks + (size_t)row * blocks_in_row;
     return (jvirt_barray_ptr)array;
@@ -102,7 +104,7 @@ static JBLOCKARRAY access_array(
     const coefficients *array = (const coefficients *)opaque;
     JDIMENSION place = first % array->kept;
     if (first >= array->height || count > array->kept - place) {
-        cjpeg_fail(s, CJPEG_UNSUPPORTED, "coefficients are requested in another order");
+        cjpeg_fail(s, CCODEC_UNSUPPORTED, "coefficients are requested in another order");
     }
     // The entropy decoder writes only nonzero coefficients.
     if (is_written && !s->scales->keeps_all) {
@@ -132,7 +134,7 @@ static void open_output(cjpeg_session *s, scaled_output *output, unsigned denomi
     cjpeg_choose_colours(cinfo, denominator, &output->pixels);
     jpeg_start_decompress(cinfo);
     if (cinfo != s->scales->maker && output->asked != s->scales->array_count) {
-        cjpeg_fail(s, CJPEG_UNSUPPORTED, "scales want different coefficients");
+        cjpeg_fail(s, CCODEC_UNSUPPORTED, "scales want different coefficients");
     }
     cjpeg_begin_pixels(s, cinfo, spare_bytes, &output->pixels);
 }
@@ -299,7 +301,9 @@ static void decode(cjpeg_session *s) {
     }
     if (!scales->keeps_all) return;
     cjpeg_require_all_components(s);
-    if (!is_complete(cinfo)) cjpeg_fail(s, CJPEG_UNSUPPORTED, "coefficients that are to be smoothed");
+    if (!is_complete(cinfo)) {
+        cjpeg_fail(s, CCODEC_UNSUPPORTED, "coefficients that are to be smoothed");
+    }
     for (size_t index = 0; index < scales->count; index++) {
         begin_output(s, &scales->outputs[index]);
         read_rows(&scales->outputs[index], cinfo->total_iMCU_rows);
@@ -308,7 +312,7 @@ static void decode(cjpeg_session *s) {
 
 static void decode_by_library(
     cjpeg_session *s, size_t spare_bytes, const unsigned *denominators, size_t count, cjpeg_result *results) {
-    if (!make_scales(s)) cjpeg_fail(s, CJPEG_OUT_OF_MEMORY, "no memory for several scales");
+    if (!make_scales(s)) cjpeg_fail(s, CCODEC_OUT_OF_MEMORY, "no memory for several scales");
     j_decompress_ptr cinfo = &s->decompress;
     s->scales->keeps_all = jpeg_has_multiple_scans(cinfo);
     s->scales->maker = cinfo;
@@ -320,7 +324,7 @@ static void decode_by_library(
     take_outputs(s, results);
 }
 
-static cjpeg_status run(
+static ccodec_status run(
     cjpeg_session *s, size_t spare_bytes, const unsigned *denominators, size_t count, cjpeg_result *results) {
     uint64_t begin = cinterruption_processor_time();
     if (setjmp(s->jump)) return s->status;
@@ -329,32 +333,32 @@ static cjpeg_status run(
         decode_by_library(s, spare_bytes, denominators, count, results);
     }
     results[0].decode_nanoseconds = cinterruption_processor_time() - begin;
-    return CJPEG_OK;
+    return CCODEC_OK;
 }
 
-cjpeg_status cjpeg_decode_scales(
+ccodec_status cjpeg_decode_scales(
     const uint8_t *source, size_t length, const cjpeg_limits *limits, size_t spare_bytes,
     const unsigned *denominators, size_t count, cjpeg_result *results, char *message) {
     cjpeg_session s;
     cjpeg_result first;
     cjpeg_begin(&s, source, length, limits, &first, message);
     memset(results, 0, count * sizeof *results);
-    if (count == 0 || count > MOST_SCALES) return CJPEG_UNSUPPORTED;
-    cjpeg_status status = run(&s, spare_bytes, denominators, count, results);
+    if (count == 0 || count > MOST_SCALES) return CCODEC_UNSUPPORTED;
+    ccodec_status status = run(&s, spare_bytes, denominators, count, results);
     cjpeg_end(&s);
     return status;
 }
 
 // MARK: - A single scale
 
-static cjpeg_status run_decode(
+static ccodec_status run_decode(
     cjpeg_session *s, size_t spare_bytes, unsigned denominator, cjpeg_pixels *pixels, cjpeg_result *result) {
     uint64_t begin = cinterruption_processor_time();
     if (setjmp(s->jump)) return s->status;
     cjpeg_open_source(s);
     if (decode_own(s, spare_bytes, &denominator, 1, result)) {
         result->decode_nanoseconds = cinterruption_processor_time() - begin;
-        return CJPEG_OK;
+        return CCODEC_OK;
     }
     j_decompress_ptr cinfo = &s->decompress;
     // If a progressive file ends before its finest coefficients, they are estimated from
@@ -370,16 +374,16 @@ static cjpeg_status run_decode(
     cjpeg_note_source(s, result);
     cjpeg_take_pixels(cinfo, pixels, result);
     result->decode_nanoseconds = cinterruption_processor_time() - begin;
-    return CJPEG_OK;
+    return CCODEC_OK;
 }
 
-cjpeg_status cjpeg_decode_scaled(
+ccodec_status cjpeg_decode_scaled(
     const uint8_t *source, size_t length, const cjpeg_limits *limits, size_t spare_bytes,
     unsigned denominator, cjpeg_result *result, char *message) {
     cjpeg_session s;
     cjpeg_pixels pixels = {0};
     cjpeg_begin(&s, source, length, limits, result, message);
-    cjpeg_status status = run_decode(&s, spare_bytes, denominator, &pixels, result);
+    ccodec_status status = run_decode(&s, spare_bytes, denominator, &pixels, result);
     cjpeg_free_pixels(&pixels);
     cjpeg_end(&s);
     return status;

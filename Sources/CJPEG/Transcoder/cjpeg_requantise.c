@@ -110,7 +110,7 @@ static void requantise(
         jpeg_component_info *component = &cinfo->comp_info[index];
         int slot = component->quant_tbl_no;
         bool is_coarser = targets->is_coarser[slot];
-        if (component->quant_table == NULL) cjpeg_fail(s, CJPEG_CORRUPT, "no quantisation table");
+        if (component->quant_table == NULL) cjpeg_fail(s, CCODEC_CORRUPT, "no quantisation table");
         float ratio[DCTSIZE2];
         for (int position = 0; is_coarser && position < DCTSIZE2; position++) {
             ratio[position] = (float)component->quant_table->quantval[position]
@@ -128,7 +128,7 @@ static void requantise(
                 cjpeg_check_interruption(s, (uint64_t)width * DCTSIZE2);
                 if (is_coarser) requantise_row(row_start, width, ratio);
                 if (is_suspicious(row_start, width) && !has_codes(row_start, width)) {
-                    cjpeg_fail(s, CJPEG_ENCODE_FAILED, "a coefficient too large for a baseline file");
+                    cjpeg_fail(s, CCODEC_FAILED, "a coefficient too large for a baseline file");
                 }
             }
         }
@@ -247,7 +247,7 @@ static bool transcode(
     return true;
 }
 
-static cjpeg_status run_requantise(
+static ccodec_status run_requantise(
     cjpeg_session *s, const cjpeg_rewriting *rewriting, cjpeg_result *result) {
     uint64_t begin = cinterruption_processor_time();
     if (setjmp(s->jump)) return s->status;
@@ -264,10 +264,10 @@ static cjpeg_status run_requantise(
         cjpeg_drain_single_scan(s);
         cjpeg_note_source(s, result);
         result->decode_nanoseconds = cinterruption_processor_time() - begin;
-        return CJPEG_OK;
+        return CCODEC_OK;
     }
     if (is_known && tables.is_any_coarser && !turns && transcode(s, rewriting, &tables, begin, result)) {
-        return CJPEG_OK;
+        return CCODEC_OK;
     }
     jvirt_barray_ptr turned[MAX_COMPONENTS];
     if (turns) cjpeg_request_turned(source, orientation, turned);
@@ -278,16 +278,16 @@ static cjpeg_status run_requantise(
     if (cjpeg_wants_preview(s)) cjpeg_note_coefficients(s, coefficients);
     result->decode_nanoseconds = cinterruption_processor_time() - begin;
     write_again(s, rewriting, coefficients, turned, result);
-    return CJPEG_OK;
+    return CCODEC_OK;
 }
 
-cjpeg_status cjpeg_requantise(
+ccodec_status cjpeg_requantise(
     const uint8_t *source, size_t length, const cjpeg_limits *limits,
     const cjpeg_rewriting *rewriting, cjpeg_result *result, char *message) {
     cjpeg_session s;
     cjpeg_begin(&s, source, length, limits, result, message);
     s.maximum_output = rewriting->maximum_output;
-    cjpeg_status status = run_requantise(&s, rewriting, result);
+    ccodec_status status = run_requantise(&s, rewriting, result);
     // Also if the output was given up.
     if (s.is_encoding) result->encode_nanoseconds = cinterruption_processor_time() - s.encode_begin;
     cjpeg_end(&s);

@@ -17,23 +17,6 @@
 /// The version of libjpeg-turbo that this was compiled with; the library has no function for it.
 const char *cjpeg_library_version(void);
 
-typedef enum {
-    CJPEG_OK = 0,
-    /// The data is damaged: an error, or a warning that means lost data.
-    CJPEG_CORRUPT,
-    /// The data ends before the image is complete.
-    CJPEG_TRUNCATED,
-    /// A legal JPEG of a kind that the library does not decode.
-    CJPEG_UNSUPPORTED,
-    /// A limit of the caller was exceeded.
-    CJPEG_LIMIT,
-    CJPEG_OUT_OF_MEMORY,
-    /// The source was read, but cannot be written in the requested form.
-    CJPEG_ENCODE_FAILED,
-    /// Interrupted; the interruption says why.
-    CJPEG_INTERRUPTED,
-} cjpeg_status;
-
 /// A small preview, 8-bit grey or RGB: plane after plane, without gaps between rows.
 typedef struct {
     /// Owned by the caller, who releases them with `free`; NULL until a preview is made.
@@ -103,10 +86,8 @@ typedef struct {
     uint64_t encode_nanoseconds;
 } cjpeg_result;
 
-#define CJPEG_MESSAGE_BYTES 256
-
 /// Decodes the entropy-coded data of the whole file and keeps none of it.
-cjpeg_status cjpeg_verify(
+ccodec_status cjpeg_verify(
     const uint8_t *source, size_t length, const cjpeg_limits *limits, cjpeg_result *result,
     char *message);
 
@@ -137,42 +118,42 @@ typedef struct {
 /// coarser, the orientation is applied, or the caller wants it. Each step is the larger of the
 /// source's and the quality's.
 ///
-/// `result->bytes` stays NULL with `CJPEG_OK` when nothing would change, or when the output would
+/// `result->bytes` stays NULL with `CCODEC_OK` when nothing would change, or when the output would
 /// reach `maximum_output` bytes. The output is baseline (or sequential) Huffman; it is progressive
 /// only where a progressive source is turned and not coarsened. Sampling factors, colour space,
 /// component identifiers and density are the source's.
 ///
 /// Single-scan baseline files that only become coarser are transcoded symbol by symbol. All others,
 /// and everything unusual, take libjpeg's path, which alone words errors.
-cjpeg_status cjpeg_requantise(
+ccodec_status cjpeg_requantise(
     const uint8_t *source, size_t length, const cjpeg_limits *limits,
     const cjpeg_rewriting *rewriting, cjpeg_result *result, char *message);
 
 /// Decodes to 8-bit grey or RGB, rows from the top, each preceded by `spare_bytes` undefined bytes.
 ///
 /// - `denominator`: 1, or 2, 4 or 8 for a fraction of the size at lower cost. Sides are rounded up.
-cjpeg_status cjpeg_decode_scaled(
+ccodec_status cjpeg_decode_scaled(
     const uint8_t *source, size_t length, const cjpeg_limits *limits, size_t spare_bytes,
     unsigned denominator, cjpeg_result *result, char *message);
 
 /// Decodes at up to four scales while reading the entropy-coded data once. Each result has the
 /// bytes that `cjpeg_decode_scaled` would give.
 ///
-/// Either all results are made or none: with any status but `CJPEG_OK` the caller decodes scale by
+/// Either all results are made or none: with any status but `CCODEC_OK` the caller decodes scale by
 /// scale. The first result carries the time.
-cjpeg_status cjpeg_decode_scales(
+ccodec_status cjpeg_decode_scales(
     const uint8_t *source, size_t length, const cjpeg_limits *limits, size_t spare_bytes,
     const unsigned *denominators, size_t count, cjpeg_result *results, char *message);
 
 /// Encodes 8-bit grey (1 channel) or RGB (3 channels) as baseline JPEG; RGB becomes YCbCr.
 ///
-/// `result->bytes` stays NULL with `CJPEG_OK` when the output would reach `maximum_output` bytes.
+/// `result->bytes` stays NULL with `CCODEC_OK` when the output would reach `maximum_output` bytes.
 ///
 /// - `pixels`: the first row; `stride` bytes from one to the next.
 /// - `halves_chroma`: 4:2:0 in place of 4:4:4.
 /// - `segments`: complete marker segments, written after the header.
 /// - `interruption`: as in the limits.
-cjpeg_status cjpeg_encode(
+ccodec_status cjpeg_encode(
     const uint8_t *pixels, size_t stride, uint32_t width, uint32_t height, int channels,
     int quality, bool halves_chroma, const uint8_t *_Nullable segments, size_t segments_length,
     size_t maximum_output, cinterruption *_Nullable interruption, cjpeg_result *result,

@@ -14,19 +14,6 @@
 
 #pragma clang assume_nonnull begin
 
-typedef enum {
-    CPNG_OK = 0,
-    /// The data is damaged: an error, or a warning that means lost data.
-    CPNG_CORRUPT,
-    /// The data ends before the image is complete.
-    CPNG_TRUNCATED,
-    /// A limit of the caller was exceeded.
-    CPNG_LIMIT,
-    CPNG_OUT_OF_MEMORY,
-    /// Interrupted; the interruption says why.
-    CPNG_INTERRUPTED,
-} cpng_status;
-
 typedef struct {
     uint64_t maximum_pixels;
     /// The largest chunk that the library holds in memory, in bytes.
@@ -55,7 +42,7 @@ enum {
 /// `row_bytes` bytes. Samples are packed and ordered as in a PNG without interlacing. `rows` is
 /// owned by the caller, who releases it with `cpng_image_free`.
 ///
-/// Every function that works on the rows checks `interruption` and then returns `CPNG_INTERRUPTED`.
+/// Every function that works on the rows checks `interruption`, then returns `CCODEC_INTERRUPTED`.
 /// A function without a status ends early; its result and the rows are then undefined, so the
 /// caller checks the cause before using them.
 typedef struct {
@@ -77,22 +64,20 @@ typedef struct {
     cinterruption *_Nullable interruption;
 } cpng_image;
 
-#define CPNG_MESSAGE_BYTES 256
-
 /// The most bytes of rows, and of image data, that are unpacked in one call, which cannot be
 /// interrupted.
 #define CPNG_MOST_BYTES_AT_ONCE (40 << 20)
 #define CPNG_MOST_STREAM_AT_ONCE (8 << 20)
 
 /// Decodes all rows and the end chunk, keeping none of them; `image->rows` stays NULL.
-cpng_status cpng_verify(
+ccodec_status cpng_verify(
     const uint8_t *source, size_t length, const cpng_limits *limits, cpng_image *image,
     char *message);
 
 /// Decodes to 8-bit grey or RGB. Palettes are expanded, and 16 bits are scaled to 8. Transparency
 /// is blended over the background (red, green, blue) in the file's own encoding of light.
 /// Transparent grey becomes RGB over a background that is not grey. Rows have the spare byte, too.
-cpng_status cpng_decode_opaque(
+ccodec_status cpng_decode_opaque(
     const uint8_t *source, size_t length, const cpng_limits *limits,
     const uint8_t background[_Nonnull 3], cpng_image *image, char *message);
 
@@ -109,20 +94,20 @@ typedef struct {
 /// Decodes to rows in the file's own colour type and bit depth.
 ///
 /// - `colours`: receives the meaning of samples.
-cpng_status cpng_decode(
+ccodec_status cpng_decode(
     const uint8_t *source, size_t length, const cpng_limits *limits, cpng_image *image,
     cpng_colours *_Nullable colours, char *message);
 
 /// Makes from rows, byte by byte, the image that `cpng_decode_opaque` makes of their file, with the
-/// same interruption. `opaque` is written with `CPNG_OK` only.
-cpng_status cpng_make_opaque(
+/// same interruption. `opaque` is written with `CCODEC_OK` only.
+ccodec_status cpng_make_opaque(
     const cpng_image *image, const cpng_colours *colours, const uint8_t background[_Nonnull 3],
     cpng_image *opaque);
 
 /// Makes 8-bit grey or RGB, optionally with alpha. Palettes are expanded, 16 bits are scaled to 8,
 /// a transparent colour becomes alpha. Unwanted alpha is dropped. Otherwise like
 /// `cpng_make_opaque`.
-cpng_status cpng_make_plain(
+ccodec_status cpng_make_plain(
     const cpng_image *image, const cpng_colours *colours, bool has_colour, bool has_alpha,
     cpng_image *plain);
 
@@ -130,7 +115,7 @@ cpng_status cpng_make_plain(
 /// keep the types.
 ///
 /// - `is_portable`: whether to use no vector instructions; the result is the same.
-cpng_status cpng_unfilter(cpng_image *image, bool is_portable);
+ccodec_status cpng_unfilter(cpng_image *image, bool is_portable);
 
 /// A part of compressed image data, shorter than 4 GiB.
 typedef struct {
@@ -157,15 +142,15 @@ typedef struct {
 ///
 /// - `most_memory`: bytes for all rows together and for joined parts. If they fit, it takes half
 ///   the time.
-cpng_status cpng_check_rows(
+ccodec_status cpng_check_rows(
     const cpng_part *parts, size_t count, const cpng_form *form, size_t most_memory,
     cinterruption *_Nullable interruption, bool *is_whole);
 
 void cpng_image_free(cpng_image *image);
 
 /// Applies the EXIF orientation, 1…8; 5…8 exchange width and height. The rows are unchanged unless
-/// it returns `CPNG_OK`.
-cpng_status cpng_turn(cpng_image *image, int orientation);
+/// it returns `CCODEC_OK`.
+ccodec_status cpng_turn(cpng_image *image, int orientation);
 
 /// How rows are filtered (PNG section 9).
 typedef enum {
@@ -200,11 +185,11 @@ typedef struct {
 size_t cpng_trial(const cpng_image *image, cpng_strategy strategy);
 
 /// Writes a whole PNG file into `*output`, which the caller releases with `free`. It stays NULL
-/// with `CPNG_OK` if the file would reach `maximum_output`.
+/// with `CCODEC_OK` if the file would reach `maximum_output`.
 ///
 /// - `chunks`: complete chunks (length, type, data, CRC) to write between header and image data.
 /// - `keeps_rows`: whether to filter a copy, not the rows themselves.
-cpng_status cpng_encode(
+ccodec_status cpng_encode(
     cpng_image *image, const uint8_t *_Nullable chunks, size_t chunks_length,
     cpng_strategy strategy, bool keeps_rows, size_t maximum_output,
     uint8_t *_Nullable *_Nonnull output, size_t *output_length);
@@ -251,7 +236,7 @@ void cpng_make_indices(
 
 /// Copies `bands` bands of `band_rows` rows each, spread evenly from top to bottom, into another
 /// image; all rows if the image has no more.
-cpng_status cpng_sample(
+ccodec_status cpng_sample(
     const cpng_image *image, uint32_t bands, uint32_t band_rows, cpng_image *sample);
 
 /// Returns an image of 8-bit rows, which it owns from now on: grey or RGB, with or without alpha,

@@ -13,13 +13,6 @@
 
 #pragma clang assume_nonnull begin
 
-typedef enum {
-    CPIXELS_OK = 0,
-    CPIXELS_OUT_OF_MEMORY,
-    /// Interrupted; the interruption says why. The pixels are undefined.
-    CPIXELS_INTERRUPTED,
-} cpixels_status;
-
 /// Rows from the top, 8-bit samples in the order grey · grey, alpha · red, green, blue · red,
 /// green, blue, alpha. Alpha is straight.
 typedef struct {
@@ -40,14 +33,14 @@ typedef struct {
 /// Three running means with fractional ends meet any deviation (Gwosdek, Grewenig, Bruhn, Weickert,
 /// "Theoretical Foundations of Gaussian Convolution by Extended Box Filtering", 2011): O(1) a
 /// pixel, for any deviation. It allocates 2 bytes a sample, and some lines.
-cpixels_status cpixels_blur(
+ccodec_status cpixels_blur(
     const cpixels_picture *picture, double deviation, cinterruption *_Nullable interruption);
 
 /// Blends a colour (red, green, blue) over the picture; alpha stays.
 ///
 /// - `alpha`: 255 hides the picture.
 /// - A grey picture takes the first sample of the colour.
-cpixels_status cpixels_tint(
+ccodec_status cpixels_tint(
     const cpixels_picture *picture, const uint8_t color[_Nonnull 3], uint8_t alpha,
     cinterruption *_Nullable interruption);
 
@@ -64,7 +57,7 @@ typedef enum {
 ///
 /// - `corners`: a set of `cpixels_corners`.
 /// - The picture has alpha: 2 or 4 channels.
-cpixels_status cpixels_round(
+ccodec_status cpixels_round(
     const cpixels_picture *picture, double radius, unsigned corners,
     cinterruption *_Nullable interruption);
 
@@ -72,7 +65,7 @@ cpixels_status cpixels_round(
 /// encoding, as vips computes it. Alpha stays. Allocates 0.3 MB.
 ///
 /// - The picture has 3 or 4 channels.
-cpixels_status cpixels_make_grey(
+ccodec_status cpixels_make_grey(
     const cpixels_picture *picture, cinterruption *_Nullable interruption);
 
 /// Sets all pixels to a colour (red, green, blue, alpha). Grey pictures take the red.
@@ -89,7 +82,7 @@ void cpixels_fill(const cpixels_picture *picture, const uint8_t color[_Nonnull 4
 /// - `target`: all pixels are set. Its channels are the source's, with alpha unless both
 ///   source and background are opaque.
 /// - Sides are at most 2²⁹.
-cpixels_status cpixels_rotate(
+ccodec_status cpixels_rotate(
     const cpixels_picture *source, int32_t cosine, int32_t sine,
     const uint8_t background[_Nonnull 4], const cpixels_picture *target,
     cinterruption *_Nullable interruption);
@@ -129,7 +122,7 @@ bool cpixels_is_opaque(const cpixels_picture *picture);
 /// Visibility to Structural Similarity", 2004) over windows of 8 × 8 samples, 4 apart, of luma and
 /// two planes of chroma, weighted 6 : 1 : 1. Transparent pixels are blended over black; right and
 /// bottom edge pixels repeat. The result is the same on every processor.
-cpixels_status cpixels_similarity(
+ccodec_status cpixels_similarity(
     const cpixels_picture *first, const cpixels_picture *second, double *similarity,
     cinterruption *_Nullable interruption);
 
@@ -164,7 +157,7 @@ typedef struct {
 /// - The picture has channels of `bit_depth` 8, or 16, big-endian.
 /// - `primaries`: white lies between red, green and blue, and is whitish; see the caller.
 /// - It allocates 0.5 MB.
-cpixels_status cpixels_convert_to_srgb(
+ccodec_status cpixels_convert_to_srgb(
     const cpixels_picture *picture, int bit_depth, const cpixels_primaries *primaries,
     cpixels_curve curve, cinterruption *_Nullable interruption);
 

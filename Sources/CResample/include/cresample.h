@@ -22,13 +22,6 @@
 
 #pragma clang assume_nonnull begin
 
-typedef enum {
-    CRESAMPLE_OK = 0,
-    CRESAMPLE_OUT_OF_MEMORY,
-    /// Interrupted; the interruption says why. The target's bytes are undefined.
-    CRESAMPLE_INTERRUPTED,
-} cresample_status;
-
 /// Rows from the top. The order of samples is grey · grey, alpha · red, green, blue · red, green,
 /// blue, alpha; 16-bit samples are big-endian. Alpha is straight.
 typedef struct {
@@ -98,7 +91,7 @@ typedef struct {
 /// of transparent pixels do not show; fully transparent pixels of the result are black.
 ///
 /// - `target`: must not overlap the source.
-cresample_status cresample_resize(
+ccodec_status cresample_resize(
     const cresample_source *source, const cresample_rectangle *rectangle,
     const cresample_options *options, const cresample_target *target);
 

@@ -13,20 +13,6 @@
 
 #pragma clang assume_nonnull begin
 
-typedef enum {
-    CWEBP_OK = 0,
-    CWEBP_CORRUPT,
-    /// The data ends before the image is complete.
-    CWEBP_TRUNCATED,
-    CWEBP_OUT_OF_MEMORY,
-    /// Interrupted; the interruption says why.
-    CWEBP_INTERRUPTED,
-    /// The output would exceed its maximum.
-    CWEBP_TOO_LARGE,
-    /// The picture does not fit the format.
-    CWEBP_FAILED,
-} cwebp_status;
-
 typedef struct {
     /// 1 to 16,383; up to 2²⁴ for a canvas (`VP8X`).
     uint32_t width;
@@ -38,7 +24,7 @@ typedef struct {
 } cwebp_features;
 
 /// Reads the header of a file, or of a frame's data without container.
-cwebp_status cwebp_read_header(const uint8_t *bytes, size_t length, cwebp_features *features);
+ccodec_status cwebp_read_header(const uint8_t *bytes, size_t length, cwebp_features *features);
 
 /// Destination of decoded pixels.
 typedef struct {
@@ -57,7 +43,7 @@ typedef struct {
 /// between slices. A picture of one colour takes no bits, so it is decoded in one step at any size.
 ///
 /// - `rows`: for the whole picture; NULL keeps none, and takes memory for a 64th of the pixels.
-cwebp_status cwebp_decode(
+ccodec_status cwebp_decode(
     const uint8_t *bytes, size_t length, uint32_t width, uint32_t height,
     const cwebp_rows *_Nullable rows, cinterruption *_Nullable interruption);
 
@@ -105,7 +91,7 @@ typedef struct {
 /// - `maximum`: the most bytes.
 /// - `bytes`: the file, with its container and without metadata, for the caller to release with
 ///   `free`; NULL on failure.
-cwebp_status cwebp_encode(
+ccodec_status cwebp_encode(
     const cwebp_picture *picture, const cwebp_options *options, size_t maximum,
     cinterruption *_Nullable interruption, uint8_t *_Nullable *_Nonnull bytes, size_t *length);
 
@@ -117,18 +103,18 @@ typedef struct cwebp_animation cwebp_animation;
 ///
 /// - `plays`: the number of plays; 0, or more than 65,535, for no end.
 /// - `animation`: for the caller to release with `cwebp_animation_free`; NULL on failure.
-cwebp_status cwebp_animation_begin(
+ccodec_status cwebp_animation_begin(
     uint32_t width, uint32_t height, uint32_t plays, const cwebp_options *options,
     cinterruption *_Nullable interruption, cwebp_animation *_Nullable *_Nonnull animation);
 
 /// Adds a frame of the canvas's size. A frame that equals the last one prolongs it.
 ///
 /// - `start_milliseconds`: the time from the first frame, not before the last one's.
-cwebp_status cwebp_animation_add(
+ccodec_status cwebp_animation_add(
     cwebp_animation *animation, const cwebp_picture *picture, uint32_t start_milliseconds);
 
 /// Ends the last frame, and makes the file as `cwebp_encode` does. One frame makes a still picture.
-cwebp_status cwebp_animation_end(
+ccodec_status cwebp_animation_end(
     cwebp_animation *animation, uint32_t end_milliseconds, size_t maximum,
     uint8_t *_Nullable *_Nonnull bytes, size_t *length);
 

@@ -52,18 +52,18 @@
         /// Runs a call of libavif, which may read `source`.
         static func check(
             of source: UnsafeRawBufferPointer? = nil, _ interruption: Interruption? = nil,
-            _ body: (UnsafeMutablePointer<CChar>) -> cavif_status
+            _ body: (UnsafeMutablePointer<CChar>) -> ccodec_status
         ) throws(CodecError) {
-            let (status, text) = withMessage(CAVIF_MESSAGE_BYTES, body)
+            let (status, text) = withMessage(CCODEC_MESSAGE_BYTES, body)
             switch status {
-            case CAVIF_OK: return
-            case CAVIF_TRUNCATED: throw .cutImage
-            case CAVIF_UNSUPPORTED: throw .unsupported(refusal(text))
-            case CAVIF_FAILED: throw .encodingFailed(text)
-            case CAVIF_LIMIT: throw .limitExceeded("libavif \(version) refuses an AVIF: \(text)")
-            case CAVIF_OUT_OF_MEMORY: throw .outOfMemory("no memory for libavif")
-            case CAVIF_INTERRUPTED: throw interruption?.error ?? .cancelled
-            case CAVIF_NO_LIBRARY:
+            case CCODEC_OK: return
+            case CCODEC_TRUNCATED: throw .cutImage
+            case CCODEC_UNSUPPORTED: throw .unsupported(refusal(text))
+            case CCODEC_FAILED: throw .encodingFailed(text)
+            case CCODEC_LIMIT: throw .limitExceeded("libavif \(version) refuses an AVIF: \(text)")
+            case CCODEC_OUT_OF_MEMORY: throw .outOfMemory("no memory for libavif")
+            case CCODEC_INTERRUPTED: throw interruption?.error ?? .cancelled
+            case CCODEC_NO_LIBRARY:
                 // Concerns sources and results alike.
                 throw .unsupported(
                     "AVIF needs libavif, and libavif cannot be loaded: \(missing ?? text)")

@@ -43,11 +43,10 @@ extension Raster {
         }
         precondition(first.width == second.width && first.height == second.height)
         var similarity = 0.0
-        switch cpixels_similarity(&first, &second, &similarity, interruption.pointer) {
-        case CPIXELS_OK: return similarity
-        case CPIXELS_INTERRUPTED: throw interruption.error
-        default: throw .outOfMemory("no memory for a comparison")
-        }
+        try interruption.check(
+            cpixels_similarity(&first, &second, &similarity, interruption.pointer),
+            noMemory: "no memory for a comparison")
+        return similarity
     }
 
     /// The samples as the C functions take them; nil without rows.

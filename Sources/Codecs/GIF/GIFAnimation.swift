@@ -22,7 +22,7 @@
             let start = try source.start
             var limits = GIFSource.libraryLimits(interruption)
             var opened: OpaquePointer?
-            try GIFSource.check(interruption) { message in
+            try interruption.run { message in
                 cgif_open(
                     start, source.count, UInt32(header.widthInPixels),
                     UInt32(header.heightInPixels), &limits, message, &opened)
@@ -31,7 +31,7 @@
             defer { cgif_close(reader) }
             while true {
                 var frame = cgif_frame()
-                try GIFSource.check(interruption) { cgif_next(reader, &frame, $0) }
+                try interruption.run { cgif_next(reader, &frame, $0) }
                 guard let rows = frame.rows else { return try checkEnd() }
                 let raster = Raster(
                     owning: cpng_image_of(rows, frame.width, frame.height, 4, interruption.pointer))
@@ -123,14 +123,10 @@
         }
 
         private static func check(
-            _ status: cgif_status, _ animation: TransformedAnimation, _ interruption: Interruption
+            _ status: ccodec_status, _ animation: TransformedAnimation, _ interruption: Interruption
         ) throws(CodecError) {
-            switch status {
-            case CGIF_OK: return
-            case CGIF_INTERRUPTED: throw interruption.error
-            case CGIF_LIMIT: throw .tooLargeAnimation(animation)
-            default: throw .outOfMemory("no memory for the encoder")
-            }
+            if status == CCODEC_LIMIT { throw .tooLargeAnimation(animation) }
+            try interruption.check(status, noMemory: "no memory for the encoder")
         }
     }
 #endif

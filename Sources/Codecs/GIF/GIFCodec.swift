@@ -106,8 +106,8 @@
         ) throws(CodecError) {
             let start = try source.start
             var libraryLimits = GIFSource.libraryLimits(interruption)
-            try GIFSource.check(interruption) { message in
-                func run(_ canvas: UnsafePointer<cgif_canvas>?) -> cgif_status {
+            try interruption.run { message in
+                func run(_ canvas: UnsafePointer<cgif_canvas>?) -> ccodec_status {
                     cgif_decode(start, source.count, &libraryLimits, canvas, message)
                 }
                 return if let canvas { withUnsafePointer(to: canvas) { run($0) } } else { run(nil) }
@@ -126,20 +126,6 @@
             cgif_limits(
                 maximum_frames: UInt32(CodecLimits.maximumPieces),
                 interruption: interruption.pointer)
-        }
-
-        static func check(
-            _ interruption: Interruption, _ body: (UnsafeMutablePointer<CChar>) -> cgif_status
-        ) throws(CodecError) {
-            let (status, text) = withMessage(CGIF_MESSAGE_BYTES, body)
-            switch status {
-            case CGIF_OK: return
-            case CGIF_TRUNCATED: throw .cut(text)
-            case CGIF_LIMIT: throw .limitExceeded(text)
-            case CGIF_OUT_OF_MEMORY: throw .outOfMemory(text)
-            case CGIF_INTERRUPTED: throw interruption.error
-            default: throw .broken(text)
-            }
         }
 
         func pieces(keptBy recipe: Recipe) -> [ImagePiece] {

@@ -177,7 +177,7 @@ struct JPEGSource: ImageDecoding {
         _ body: (
             UnsafePointer<cjpeg_limits>, UnsafeMutablePointer<cjpeg_result>,
             UnsafeMutablePointer<CChar>
-        ) -> cjpeg_status
+        ) -> ccodec_status
     ) throws(CodecError) -> cjpeg_result {
         var result = cjpeg_result()
         var limits = cjpeg_limits(
@@ -196,7 +196,7 @@ struct JPEGSource: ImageDecoding {
                 }, context: UnsafeRawPointer(transform.pointer))
         }
         try withExtendedLifetime(transform) { () throws(CodecError) in
-            try JPEGSource.check(interruption) { message in body(&limits, &result, message) }
+            try interruption.run { message in body(&limits, &result, message) }
         }
         noteFaults(of: result)
         return result
@@ -205,23 +205,6 @@ struct JPEGSource: ImageDecoding {
     private func noteFaults(of result: cjpeg_result) {
         guard result.has_foreign_bytes else { return }
         note.note(ImageWarning("foreign bytes stand between the last block and the end marker"))
-    }
-
-    /// Calls into libjpeg and throws the error of its status.
-    static func check(
-        _ interruption: Interruption, _ body: (UnsafeMutablePointer<CChar>) -> cjpeg_status
-    ) throws(CodecError) {
-        let (status, text) = withMessage(CJPEG_MESSAGE_BYTES, body)
-        switch status {
-        case CJPEG_OK: return
-        case CJPEG_TRUNCATED: throw .cut(text)
-        case CJPEG_UNSUPPORTED: throw .unsupported(text)
-        case CJPEG_LIMIT: throw .limitExceeded(text)
-        case CJPEG_OUT_OF_MEMORY: throw .outOfMemory(text)
-        case CJPEG_ENCODE_FAILED: throw .encodingFailed(text)
-        case CJPEG_INTERRUPTED: throw interruption.error
-        default: throw .broken(text)
-        }
     }
 }
 

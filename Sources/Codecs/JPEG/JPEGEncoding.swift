@@ -47,7 +47,7 @@ enum JPEGEncoding {
         if let profile = raster.colour.profile { segments += JPEGFile.profileSegments(profile) }
         func encoded(_ quality: Int, _ most: Int) throws(CodecError) -> ImageBytes? {
             var result = cjpeg_result()
-            try JPEGSource.check(interruption) { message in
+            try interruption.run { message in
                 cjpeg_encode(
                     start + 1, rows.row_bytes + 1, rows.width, rows.height,
                     rows.color_type == 0 ? 1 : 3, Int32(quality), halvesChroma, segments,

@@ -239,7 +239,7 @@ struct PNGSource: ImageDecoding {
     typealias Decoder = (
         UnsafePointer<UInt8>, Int, UnsafePointer<cpng_limits>, UnsafeMutablePointer<cpng_image>,
         UnsafeMutablePointer<CChar>
-    ) -> cpng_status
+    ) -> ccodec_status
 
     /// `wholeBytes` is as in ``verified(wholeBytes:_:)``. If rows are kept, all of it was reserved.
     func decoded(
@@ -254,16 +254,9 @@ struct PNGSource: ImageDecoding {
             maximum_cached_chunks: 128,
             maximum_warnings: Int32(clamping: limits.maximumWarnings),
             maximum_whole_bytes: UInt64(wholeBytes), interruption: interruption.pointer)
-        let (status, text) = withMessage(CPNG_MESSAGE_BYTES) { message in
+        try interruption.run { message in
             decoder(bytes, source.count, &libraryLimits, &rows, message)
         }
-        switch status {
-        case CPNG_OK: return rows
-        case CPNG_TRUNCATED: throw .cut(text)
-        case CPNG_LIMIT: throw .limitExceeded(text)
-        case CPNG_OUT_OF_MEMORY: throw .outOfMemory(text)
-        case CPNG_INTERRUPTED: throw interruption.error
-        default: throw .broken(text)
-        }
+        return rows
     }
 }

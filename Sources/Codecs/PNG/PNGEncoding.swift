@@ -110,7 +110,7 @@ struct PNGEncoding {
     private func sample(_ rows: inout cpng_image) throws(CodecError) -> cpng_image {
         var sample = cpng_image()
         let bands: UInt32 = isSmall(rows) ? rows.height : effort == .small ? 16 : 4
-        guard cpng_sample(&rows, bands, 16, &sample) == CPNG_OK else {
+        guard cpng_sample(&rows, bands, 16, &sample) == CCODEC_OK else {
             throw .outOfMemory("no memory for a sample")
         }
         return sample
@@ -160,8 +160,7 @@ struct PNGEncoding {
             let status = cpng_encode(
                 &rows, chunks, chunks.count, strategy, index < strategies.count - 1,
                 result?.count ?? maximumBytes, &output, &length)
-            if status == CPNG_INTERRUPTED { throw interruption.error }
-            guard status == CPNG_OK else { throw .outOfMemory("no memory for the output") }
+            try interruption.check(status, noMemory: "no memory for the output")
             if let output { result = ImageBytes(owning: output, count: length) }
         }
         return result

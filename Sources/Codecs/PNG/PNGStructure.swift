@@ -79,16 +79,13 @@ extension PNGFile {
             width: UInt32(clamping: width), height: UInt32(clamping: height),
             bits_a_pixel: UInt32(clamping: channels * bitDepth), is_interlaced: isInterlaced)
         var isWhole = false
-        let status = parts.withUnsafeBufferPointer { parts -> cpng_status in
-            guard let first = parts.baseAddress else { return CPNG_OK }
+        let status = parts.withUnsafeBufferPointer { parts -> ccodec_status in
+            guard let first = parts.baseAddress else { return CCODEC_OK }
             return cpng_check_rows(
                 first, parts.count, &form, memoryBytes, interruption.pointer, &isWhole)
         }
-        switch status {
-        case CPNG_OK: return isWhole
-        case CPNG_INTERRUPTED: throw interruption.error
-        default: throw .outOfMemory("no memory for the check")
-        }
+        try interruption.check(status, noMemory: "no memory for the check")
+        return isWhole
     }
 
     /// Whether the bit depth is valid for the colour type, and the methods are defined ones.

@@ -53,10 +53,8 @@ extension Raster {
         var options = cresample_options(
             filter: CRESAMPLE_AUTOMATIC, is_linear: resampling.isLinear, path: CRESAMPLE_FASTEST,
             interruption: interruption.pointer)
-        switch cresample_resize(&source, &rectangle, &options, &target) {
-        case CRESAMPLE_OK: return
-        case CRESAMPLE_INTERRUPTED: throw interruption.error
-        default: throw .outOfMemory("no memory to resize")
-        }
+        try interruption.check(
+            cresample_resize(&source, &rectangle, &options, &target),
+            noMemory: "no memory to resize")
     }
 }

@@ -90,7 +90,7 @@ struct Raster: ~Copyable {
     /// smaller picture.
     func sample(bands: Int, rows height: Int) throws(CodecError) -> Raster {
         var (source, copied) = (rows, cpng_image())
-        guard cpng_sample(&source, UInt32(bands), UInt32(height), &copied) == CPNG_OK else {
+        guard cpng_sample(&source, UInt32(bands), UInt32(height), &copied) == CCODEC_OK else {
             throw .outOfMemory("no memory for the pixels")
         }
         return Raster(owning: copied, colour: colour, orientation: orientation)
@@ -112,15 +112,12 @@ struct Raster: ~Copyable {
         _ interruption: Interruption,
         _ convert: (
             UnsafePointer<cpng_image>, UnsafePointer<cpng_colours>, UnsafeMutablePointer<cpng_image>
-        ) -> cpng_status
+        ) -> ccodec_status
     ) throws(CodecError) -> Raster {
         var (source, samples, made) = (rows, colour.samples, cpng_image())
         source.interruption = interruption.pointer
-        switch convert(&source, &samples, &made) {
-        case CPNG_OK: break
-        case CPNG_INTERRUPTED: throw interruption.error
-        default: throw .outOfMemory("no memory for the pixels")
-        }
+        try interruption.check(
+            convert(&source, &samples, &made), noMemory: "no memory for the pixels")
         return Raster(
             owning: made, colour: ColourDescription(profile: colour.profile),
             orientation: orientation)
@@ -137,11 +134,9 @@ struct Raster: ~Copyable {
 
     mutating func turn(_ interruption: Interruption) throws(CodecError) {
         guard orientation != ExifOrientation.upright else { return }
-        switch cpng_turn(&rows, Int32(orientation)) {
-        case CPNG_OK: orientation = ExifOrientation.upright
-        case CPNG_INTERRUPTED: throw interruption.error
-        default: throw .outOfMemory("no memory for the pixels")
-        }
+        try interruption.check(
+            cpng_turn(&rows, Int32(orientation)), noMemory: "no memory for the pixels")
+        orientation = ExifOrientation.upright
     }
 }
 

@@ -128,7 +128,7 @@ extension Raster {
         let (cosine, sine) = angle.cosineAndSine
         guard
             cpixels_rotate(
-                &source, cosine, sine, color.samples, &target, interruption.pointer) == CPIXELS_OK
+                &source, cosine, sine, color.samples, &target, interruption.pointer) == CCODEC_OK
         else { throw interruption.error }
         return made
     }
@@ -228,14 +228,11 @@ extension Raster {
         _ interruption: Interruption,
         _ body: (
             UnsafePointer<cpixels_picture>, UnsafeMutablePointer<cinterruption>
-        ) -> cpixels_status
+        ) -> ccodec_status
     ) throws(CodecError) {
         guard var picture else { return }
-        switch body(&picture, interruption.pointer) {
-        case CPIXELS_OK: return
-        case CPIXELS_INTERRUPTED: throw interruption.error
-        default: throw .outOfMemory("no memory for the pixels")
-        }
+        try interruption.check(
+            body(&picture, interruption.pointer), noMemory: "no memory for the pixels")
     }
 }
 

@@ -99,7 +99,7 @@
             guard let encoder else { throw .encodingFailed("no frames") }
             var (bytes, count): (UnsafeMutablePointer<UInt8>?, Int) = (nil, 0)
             let status = cwebp_animation_end(encoder, UInt32(time), most, &bytes, &count)
-            if status == CWEBP_TOO_LARGE { return nil }
+            if status == CCODEC_LIMIT { return nil }
             try check(status, interruption)
             guard let bytes else { throw .outOfMemory("no output") }
             let made = ImageBytes(owning: bytes, count: count)
@@ -113,12 +113,12 @@
         private static let mostDelay = 1 << 24 - 1
 
         private static func check(
-            _ status: cwebp_status, _ interruption: Interruption
+            _ status: ccodec_status, _ interruption: Interruption
         ) throws(CodecError) {
             switch status {
-            case CWEBP_OK: return
-            case CWEBP_INTERRUPTED: throw interruption.error
-            case CWEBP_OUT_OF_MEMORY: throw .outOfMemory("no memory for the encoder")
+            case CCODEC_OK: return
+            case CCODEC_INTERRUPTED: throw interruption.error
+            case CCODEC_OUT_OF_MEMORY: throw .outOfMemory("no memory for the encoder")
             default: throw .encodingFailed("no WebP holds the animation")
             }
         }

@@ -107,8 +107,8 @@
         ) throws(CodecError) -> cwebp_features {
             var features = cwebp_features()
             switch cwebp_read_header(try source.start, source.count, &features) {
-            case CWEBP_OK: return features
-            case CWEBP_TRUNCATED:
+            case CCODEC_OK: return features
+            case CCODEC_TRUNCATED:
                 throw .cutHeader
             default: throw .broken("a damaged header")
             }
@@ -207,17 +207,17 @@
             guard let start = data.baseAddress?.assumingMemoryBound(to: UInt8.self) else {
                 throw .broken("a frame without data")
             }
-            func run(_ rows: UnsafePointer<cwebp_rows>?) -> cwebp_status {
+            func run(_ rows: UnsafePointer<cwebp_rows>?) -> ccodec_status {
                 cwebp_decode(
                     start, data.count, UInt32(width), UInt32(height), rows, interruption.pointer)
             }
             let status = if let rows { withUnsafePointer(to: rows) { run($0) } } else { run(nil) }
             switch status {
-            case CWEBP_OK: return
-            case CWEBP_TRUNCATED:
+            case CCODEC_OK: return
+            case CCODEC_TRUNCATED:
                 throw .cutImage
-            case CWEBP_OUT_OF_MEMORY: throw .outOfMemory("no memory for the decoder")
-            case CWEBP_INTERRUPTED: throw interruption.error
+            case CCODEC_OUT_OF_MEMORY: throw .outOfMemory("no memory for the decoder")
+            case CCODEC_INTERRUPTED: throw interruption.error
             default: throw .broken("damaged data")
             }
         }

@@ -135,10 +135,10 @@ extension QualityCurve {
             var (bytes, count): (UnsafeMutablePointer<UInt8>?, Int) = (nil, 0)
             switch cwebp_encode(&picture, &options, most, interruption.pointer, &bytes, &count)
             {
-            case CWEBP_OK: break
-            case CWEBP_TOO_LARGE: return nil
-            case CWEBP_INTERRUPTED: throw interruption.error
-            case CWEBP_OUT_OF_MEMORY: throw .outOfMemory("no memory for the encoder")
+            case CCODEC_OK: break
+            case CCODEC_LIMIT: return nil
+            case CCODEC_INTERRUPTED: throw interruption.error
+            case CCODEC_OUT_OF_MEMORY: throw .outOfMemory("no memory for the encoder")
             default: throw .encodingFailed("no WebP holds the picture")
             }
             guard let bytes else { throw .outOfMemory("no output") }

@@ -279,11 +279,11 @@ import Testing
     // MARK: Limits
 
     private func expect(
-        _ status: cjpeg_status, isReadHere: Bool, of source: [UInt8], _ limits: cjpeg_limits,
+        _ status: ccodec_status, isReadHere: Bool, of source: [UInt8], _ limits: cjpeg_limits,
         sourceLocation: SourceLocation = #_sourceLocation
     ) {
         var (limits, result) = (limits, cjpeg_result())
-        var message = [CChar](repeating: 0, count: Int(CJPEG_MESSAGE_BYTES))
+        var message = [CChar](repeating: 0, count: Int(CCODEC_MESSAGE_BYTES))
         let answer = cjpeg_decode_scaled(source, source.count, &limits, 1, 4, &result, &message)
         free(result.bytes)
         #expect(answer == status, sourceLocation: sourceLocation)
@@ -302,15 +302,15 @@ import Testing
 
     @Test func leavesSmallPicturesToLibjpeg() throws {
         let source = TranscoderInvariants.baseline(width: 40, height: 30, sampling: (2, 2))
-        expect(CJPEG_OK, isReadHere: true, of: source, limits(leastOwnPixels: 1200))
-        expect(CJPEG_OK, isReadHere: false, of: source, limits(leastOwnPixels: 1201))
+        expect(CCODEC_OK, isReadHere: true, of: source, limits(leastOwnPixels: 1200))
+        expect(CCODEC_OK, isReadHere: false, of: source, limits(leastOwnPixels: 1201))
     }
 
     /// A row of MCUs has six blocks of 128 bytes per 16 columns.
     @Test func leavesLowMemoryToLibjpeg() throws {
         let source = TranscoderInvariants.baseline(width: 1600, height: 32, sampling: (2, 2))
-        expect(CJPEG_OK, isReadHere: true, of: source, limits(memoryBytes: 100_000))
-        expect(CJPEG_OK, isReadHere: false, of: source, limits(memoryBytes: 70_000))
+        expect(CCODEC_OK, isReadHere: true, of: source, limits(memoryBytes: 100_000))
+        expect(CCODEC_OK, isReadHere: false, of: source, limits(memoryBytes: 70_000))
     }
 
     /// In the row of MCUs after the first 64 KiB of pixels.
@@ -322,7 +322,7 @@ import Testing
             var interruption = cinterruption()
             interruption.flag = flag
             withUnsafeMutablePointer(to: &interruption) {
-                expect(CJPEG_INTERRUPTED, isReadHere: false, of: source, limits($0))
+                expect(CCODEC_INTERRUPTED, isReadHere: false, of: source, limits($0))
             }
         }
     }

@@ -35,19 +35,19 @@ import Testing
 
     private func alone(_ source: [UInt8], _ scale: UInt32) throws -> Decoded? {
         var (limits, result) = (limits, cjpeg_result())
-        var message = [CChar](repeating: 0, count: Int(CJPEG_MESSAGE_BYTES))
+        var message = [CChar](repeating: 0, count: Int(CCODEC_MESSAGE_BYTES))
         let status = cjpeg_decode_scaled(
             source, source.count, &limits, 0, scale, &result, &message)
-        return status == CJPEG_OK ? try Decoded(result) : nil
+        return status == CCODEC_OK ? try Decoded(result) : nil
     }
 
     private func together(_ source: [UInt8], _ scales: [UInt32]) throws -> [Decoded]? {
         var limits = limits
         var results = [cjpeg_result](repeating: cjpeg_result(), count: scales.count)
-        var message = [CChar](repeating: 0, count: Int(CJPEG_MESSAGE_BYTES))
+        var message = [CChar](repeating: 0, count: Int(CCODEC_MESSAGE_BYTES))
         let status = cjpeg_decode_scales(
             source, source.count, &limits, 0, scales, scales.count, &results, &message)
-        guard status == CJPEG_OK else {
+        guard status == CCODEC_OK else {
             #expect(results.allSatisfy { $0.bytes == nil })
             return nil
         }

@@ -106,7 +106,7 @@ import Testing
                     image.color_type = Int32(colorType)
                     image.row_bytes = file.stride - 1
                     image.filter_distance = Int32(max(file.channels * bitDepth / 8, 1))
-                    #expect(cpng_unfilter(&image, isPortable) == CPNG_OK)
+                    #expect(cpng_unfilter(&image, isPortable) == CCODEC_OK)
                     return Array(bytes)
                 }
             }
@@ -248,8 +248,8 @@ import Testing
             for (bytes, isWhole) in [(need, true), (need - 1, false)] {
                 var limits = Self.limits(wholeBytes: UInt64(bytes))
                 var image = cpng_image()
-                var message = [CChar](repeating: 0, count: Int(CPNG_MESSAGE_BYTES))
-                #expect(cpng_verify(source, source.count, &limits, &image, &message) == CPNG_OK)
+                var message = [CChar](repeating: 0, count: Int(CCODEC_MESSAGE_BYTES))
+                #expect(cpng_verify(source, source.count, &limits, &image, &message) == CCODEC_OK)
                 #expect(image.is_whole == isWhole)
                 #expect(image.rows == nil)
             }
@@ -269,9 +269,9 @@ import Testing
             let texts = [0, .max].map { (wholeBytes: UInt64) in
                 var limits = Self.limits(chunkBytes: 100, wholeBytes: wholeBytes)
                 var image = cpng_image()
-                var message = [CChar](repeating: 0, count: Int(CPNG_MESSAGE_BYTES))
+                var message = [CChar](repeating: 0, count: Int(CCODEC_MESSAGE_BYTES))
                 #expect(
-                    cpng_verify(source, source.count, &limits, &image, &message) == CPNG_CORRUPT)
+                    cpng_verify(source, source.count, &limits, &image, &message) == CCODEC_CORRUPT)
                 return message
             }
             #expect(texts[0] == texts[1])

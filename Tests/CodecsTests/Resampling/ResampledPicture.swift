@@ -80,14 +80,14 @@ struct ResampledPicture: Equatable {
         let options = cresample_options(
             filter: filter, is_linear: isLinear, path: path, interruption: nil)
         let (status, picture) = resize(to: size, from: rectangle ?? self.rectangle, options)
-        try #require(status == CRESAMPLE_OK)
+        try #require(status == CCODEC_OK)
         return try #require(picture)
     }
 
     func resize(
         to size: Size, from rectangle: cresample_rectangle,
         _ options: cresample_options
-    ) -> (status: cresample_status, picture: ResampledPicture?) {
+    ) -> (status: ccodec_status, picture: ResampledPicture?) {
         let bytes = bitDepth / 8
         var rows: [UInt8] = []
         for y in 0..<height {
@@ -102,7 +102,7 @@ struct ResampledPicture: Equatable {
         let status = rows.withUnsafeBufferPointer { rows in
             made.withUnsafeMutableBufferPointer { made in
                 guard let from = rows.baseAddress, let to = made.baseAddress else {
-                    return CRESAMPLE_OUT_OF_MEMORY
+                    return CCODEC_OUT_OF_MEMORY
                 }
                 var source = cresample_source(
                     pixels: from + 1, stride: rows.count / height, width: UInt32(width),
@@ -115,7 +115,7 @@ struct ResampledPicture: Equatable {
             }
         }
         let isIntact = (0..<size.height).allSatisfy { made[$0 * stride] == 0xA5 }
-        guard status == CRESAMPLE_OK, isIntact else { return (status, nil) }
+        guard status == CCODEC_OK, isIntact else { return (status, nil) }
         let result = ResampledPicture(
             size.width, size.height, channels: channels, bitDepth: bitDepth
         ) { x, y, channel in

@@ -69,12 +69,12 @@ import Testing
         for (target, filter) in ways {
             withUnsafePointer(to: flag) { flag in
                 let (status, cause, _) = interrupted(picture, to: target, filter, flag)
-                #expect(status == CRESAMPLE_INTERRUPTED)
+                #expect(status == CCODEC_INTERRUPTED)
                 #expect(cause == CINTERRUPTION_CANCELLED)
             }
             let (status, cause, made) = interrupted(picture, to: target, filter, nil)
             let expected = try picture.resized(to: target, filter: filter)
-            #expect(status == CRESAMPLE_OK)
+            #expect(status == CCODEC_OK)
             #expect(cause == CINTERRUPTION_NONE)
             #expect(made == expected)
         }
@@ -83,7 +83,7 @@ import Testing
     private func interrupted(
         _ picture: ResampledPicture, to target: ResampledPicture.Size, _ filter: cresample_filter,
         _ flag: UnsafePointer<cinterruption_flag>?
-    ) -> (cresample_status, cinterruption_cause, ResampledPicture?) {
+    ) -> (ccodec_status, cinterruption_cause, ResampledPicture?) {
         var interruption = cinterruption(
             flag: flag, deadline_nanoseconds: 0, earliest_nanoseconds: 0, unseen_bytes: 0,
             cause: CINTERRUPTION_NONE)

@@ -17,10 +17,10 @@ struct Pixels: Equatable {
             maximum_memory_bytes: 0, least_own_pixels: 0, interruption: nil, preview: nil,
             inks: cjpeg_inks())
         var result = cjpeg_result()
-        var message = [CChar](repeating: 0, count: Int(CJPEG_MESSAGE_BYTES))
+        var message = [CChar](repeating: 0, count: Int(CCODEC_MESSAGE_BYTES))
         try #require(
             cjpeg_decode_scaled(bytes, bytes.count, &limits, 0, 1, &result, &message)
-                == CJPEG_OK)
+                == CCODEC_OK)
         let start = try #require(result.bytes)
         width = Int(result.width)
         height = Int(result.height)
@@ -40,11 +40,11 @@ struct Pixels: Equatable {
     /// Encodes with the C boundary.
     func jpeg(quality: Int) throws -> [UInt8] {
         var result = cjpeg_result()
-        var message = [CChar](repeating: 0, count: Int(CJPEG_MESSAGE_BYTES))
+        var message = [CChar](repeating: 0, count: Int(CCODEC_MESSAGE_BYTES))
         let status = cjpeg_encode(
             samples, width * channels, UInt32(width), UInt32(height), Int32(channels),
             Int32(quality), true, nil, 0, .max / 4, nil, &result, &message)
-        try #require(status == CJPEG_OK)
+        try #require(status == CCODEC_OK)
         let start = try #require(result.bytes)
         defer { free(start) }
         return [UInt8](UnsafeBufferPointer(start: start, count: result.length))
@@ -80,13 +80,13 @@ struct PackedRows: Equatable {
             maximum_pixels: 1 << 28, maximum_chunk_bytes: 8 << 20, maximum_cached_chunks: 128,
             maximum_warnings: 100, maximum_whole_bytes: .max, interruption: nil)
         var image = cpng_image()
-        var message = [CChar](repeating: 0, count: Int(CPNG_MESSAGE_BYTES))
+        var message = [CChar](repeating: 0, count: Int(CCODEC_MESSAGE_BYTES))
         let white = [UInt8](repeating: 255, count: 3)
         let status =
             isOpaque
             ? cpng_decode_opaque(bytes, bytes.count, &limits, white, &image, &message)
             : cpng_decode(bytes, bytes.count, &limits, &image, nil, &message)
-        try #require(status == CPNG_OK)
+        try #require(status == CCODEC_OK)
         defer { cpng_image_free(&image) }
         width = Int(image.width)
         height = Int(image.height)

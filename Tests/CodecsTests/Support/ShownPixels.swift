@@ -151,7 +151,7 @@ func encoded(
     var length = 0
     try #require(
         cpng_encode(
-            &image, chunks, chunks.count, strategy, true, maximum, &output, &length) == CPNG_OK)
+            &image, chunks, chunks.count, strategy, true, maximum, &output, &length) == CCODEC_OK)
     defer { free(output) }
     return output.map { [UInt8](UnsafeBufferPointer(start: $0, count: length)) }
 }
