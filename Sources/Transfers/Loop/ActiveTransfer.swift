@@ -29,8 +29,7 @@ final class ActiveTransfer {
     private static let longPause: Duration = .seconds(5)
 
     init(_ environment: TransferEnvironment) throws(UserError) {
-        handle = try EasyHandle(
-            configuration: environment.configuration, shared: environment.shared)
+        handle = try EasyHandle(environment.common, shared: environment.shared)
         self.environment = environment
         attempt = ActiveTransfer.idleAttempt
         settings = environment.common
@@ -57,7 +56,8 @@ final class ActiveTransfer {
         let proxy = settings.proxies.proxy(for: url)
         addresses = AddressChecks(rule: rule, proxiedURL: proxy == nil ? nil : url)
         try handle.prepare(
-            attempt, to: url, through: proxy, emptiesAddressCache: emptiesAddressCache,
+            attempt, to: url, by: settings, through: proxy,
+            emptiesAddressCache: emptiesAddressCache,
             // A proxy's connection serves all hosts.
             closesConnection: closesConnection && proxy == nil)
     }

@@ -10,7 +10,9 @@ final class EasyHandle {
     private let configuration: TransferConfiguration
     private let shared: SharedData
     /// The settings in force of the present request's host.
-    private var host: HostInForce
+    private var host: TransferEnvironment.HostLimits
+    /// The paths of that host's authorities.
+    private var paths: TrustedAuthorities.Paths
     private var authoritiesInForce = TrustedAuthorities.ofFile
     /// The list that libcurl was given last, and references.
     private var fieldsInForce = FieldList([])
@@ -26,16 +28,15 @@ final class EasyHandle {
     /// Seconds; libcurl's default.
     private static let addressLifetime = 60
 
-    init(
-        configuration: TransferConfiguration, shared: SharedData
-    ) throws(UserError) {
+    init(_ host: TransferEnvironment.HostLimits, shared: SharedData) throws(UserError) {
         guard let handle = ccurl_easy_init() else {
             throw UserError(libcurl: "curl_easy_init", CURLE_FAILED_INIT, "no handle")
         }
         pointer = handle
-        self.configuration = configuration
+        configuration = host.configuration
         self.shared = shared
-        host = HostInForce(configuration, number: nil, of: handle)
+        self.host = host
+        paths = TrustedAuthorities.Paths(configuration.requests, defaultsOf: handle)
         hostAddresses = FieldList(configuration.requests.hostAddresses.map(\.text))
         errorBuffer = .allocate(capacity: Int(CURL_ERROR_SIZE))
         errorBuffer.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
@@ -46,21 +47,6 @@ final class EasyHandle {
     deinit {
         ccurl_easy_cleanup(pointer)
         errorBuffer.deallocate()
-    }
-
-    private struct HostInForce {
-        /// The value of ``TransferAttempt/hostSettings``.
-        let number: Int?
-        let configuration: TransferConfiguration
-        let authorities: TrustedAuthorities.Paths
-
-        init(
-            _ configuration: TransferConfiguration, number: Int?, of handle: UnsafeMutableRawPointer
-        ) {
-            self.number = number
-            self.configuration = configuration
-            authorities = TrustedAuthorities.Paths(configuration.requests, defaultsOf: handle)
-        }
     }
 
     /// The challenge of the scheme Digest (RFC 7616) that libcurl keeps.
@@ -136,7 +122,6 @@ final class EasyHandle {
 
     /// Sets both paths, also to nil: libcurl has defaults of its own.
     private func trust(_ authorities: TrustedAuthorities) throws(UserError) {
-        let paths = host.authorities
         let usesFile = paths.file != nil && authorities == .ofFile
         try set(CURLOPT_CAINFO, usesFile ? paths.file : nil)
         try set(CURLOPT_CAPATH, usesFile ? nil : paths.folder)
@@ -170,8 +155,8 @@ final class EasyHandle {
     }
 
     func prepare(
-        _ attempt: TransferAttempt, to url: RequestURL, through proxy: String?,
-        emptiesAddressCache: Bool, closesConnection: Bool
+        _ attempt: TransferAttempt, to url: RequestURL, by host: TransferEnvironment.HostLimits,
+        through proxy: String?, emptiesAddressCache: Bool, closesConnection: Bool
     ) throws(UserError) {
         let request = attempt.request
         errorBuffer[0] = 0
@@ -179,10 +164,9 @@ final class EasyHandle {
         try set(
             CURLOPT_DNS_CACHE_TIMEOUT, emptiesAddressCache ? 0 : EasyHandle.addressLifetime)
         try set(CURLOPT_FORBID_REUSE, closesConnection ? 1 : 0)
-        if attempt.hostSettings != host.number {
-            host = HostInForce(
-                attempt.hostSettings.map { configuration.hosts[$0] } ?? configuration,
-                number: attempt.hostSettings, of: pointer)
+        if host.number != self.host.number {
+            self.host = host
+            paths = TrustedAuthorities.Paths(host.configuration.requests, defaultsOf: pointer)
             try setHostOptions()
         }
         if attempt.authorities != authoritiesInForce { try trust(attempt.authorities) }
@@ -286,7 +270,7 @@ final class EasyHandle {
     /// authority of the folder may have issued it.
     func mayTrustFolder(after code: CURLcode) -> Bool {
         code == CURLE_PEER_FAILED_VERIFICATION && authoritiesInForce == .ofFile
-            && host.authorities.file != nil && host.authorities.folder != nil
+            && paths.file != nil && paths.folder != nil
             && TrustedAuthorities.isIssuerUnknown(number(CURLINFO_SSL_VERIFYRESULT))
     }
 

@@ -17,10 +17,13 @@ struct TransferEnvironment {
     let watchdog = Watchdog()
 
     struct HostLimits {
+        /// The value of ``TransferAttempt/hostSettings``.
+        let number: Int?
         let configuration: TransferConfiguration
         let proxies: ProxyRules
 
-        init(_ configuration: TransferConfiguration) {
+        init(_ number: Int?, _ configuration: TransferConfiguration) {
+            self.number = number
             self.configuration = configuration
             proxies = ProxyRules(configuration.requests.proxies)
         }
@@ -42,8 +45,8 @@ struct TransferEnvironment {
     ) throws(UserError) {
         self.configuration = configuration
         self.connections = connections
-        common = HostLimits(configuration)
-        hosts = configuration.hosts.values.map(HostLimits.init)
+        common = HostLimits(nil, configuration)
+        hosts = configuration.hosts.values.enumerated().map(HostLimits.init)
         self.budget = budget
         rate = configuration.rateLimit.map(ByteRate.init)
         let jar = configuration.requests.cookieJar
