@@ -28,8 +28,6 @@ package struct EffectiveSettings: Sendable {
     package private(set) var flags: [String: ConfigurationSetting] = [:]
     /// In the order of their definition, lowest layer first.
     package private(set) var variants: [NamedTable] = []
-    /// The setting of the key `variant` that replaced the lower layers, though it be empty.
-    package private(set) var variantFlag: ConfigurationSetting?
     /// By the name of the rule.
     package private(set) var rules: [ConfigurationSetting] = []
     /// The setting of the key `prune` that replaced the lower layers.
@@ -72,7 +70,6 @@ package struct EffectiveSettings: Sendable {
         for setting in settings where setting.table.holdsFlags {
             switch setting.key {
             case "variant":
-                variantFlag = setting
                 variants = setting.value.texts.map { text in
                     let part = ConfigurationSetting(
                         key: setting.key, value: .text(text), origin: setting.origin)
