@@ -10,7 +10,8 @@ struct RunFlag<Value: Sendable>: Sendable {
     let defaultValue: Value
     private let check: ValueCheck<Value>
     private let effect: @Sendable (inout RunSettings, Value) throws -> Void
-    private let hosts: HostEffect<Value>
+    /// The effect in the table `[host."PATTERN"]`; nil if that must not have the flag.
+    private let hosts: HostEffect<Value>?
     /// The parser's property.
     private let property: @Sendable () -> Any
     private let decoded: @Sendable (KeyedDecodingContainer<FlagKey>, FlagKey) throws -> Value
@@ -20,9 +21,7 @@ struct RunFlag<Value: Sendable>: Sendable {
 
 typealias SettingsPath<Value> = WritableKeyPath<RunSettings, Value> & Sendable
 
-/// Whether the table `[host."PATTERN"]` may have a flag, and its effect there.
 enum HostEffect<Value: Sendable>: Sendable {
-    case none
     /// The same effect, on the configuration of the host.
     case likeRun
     /// An effect on the entries of the host.
@@ -37,14 +36,14 @@ extension RunFlag where Value: ExpressibleByArgument {
         _ name: String, short: Character? = nil, value: String, default defaultValue: Value,
         help: String, brief: String? = nil,
         inProjects projectRule: ConfigurationKeys.ProjectRule = .allowed,
-        inHosts hosts: HostEffect<Value> = .none, check: ValueCheck<Value> = .none,
+        inHosts hosts: HostEffect<Value>? = nil, check: ValueCheck<Value> = .none,
         _ effect: @escaping @Sendable (inout RunSettings, Value) throws -> Void = { _, _ in }
     ) {
         let row = FlagRow(
             name: name, short: short,
             parameter: FlagParameter(name: value, type: Value.self, standard: defaultValue),
             help: help, brief: brief, isConfigurable: true, projectRule: projectRule,
-            isPerHost: hosts.isSome)
+            isPerHost: hosts != nil)
         self.init(
             row: row, defaultValue: defaultValue, check: check, effect: effect, hosts: hosts,
             property: {
@@ -60,7 +59,7 @@ extension RunFlag where Value: ExpressibleByArgument {
     init(
         _ name: String, value: String, sets property: any SettingsPath<Value>, help: String,
         brief: String? = nil, inProjects projectRule: ConfigurationKeys.ProjectRule = .allowed,
-        inHosts hosts: HostEffect<Value> = .none, check: ValueCheck<Value> = .none
+        inHosts hosts: HostEffect<Value>? = nil, check: ValueCheck<Value> = .none
     ) {
         self.init(
             name, value: value, default: RunSettings.defaults[keyPath: property], help: help,
@@ -75,7 +74,7 @@ extension RunFlag {
         _ name: String, value: String, help: String, brief: String? = nil,
         isConfigurable: Bool = true,
         inProjects projectRule: ConfigurationKeys.ProjectRule = .allowed,
-        inHosts hosts: HostEffect<Wrapped> = .none, environment: [String] = [],
+        inHosts hosts: HostEffect<Wrapped>? = nil, environment: [String] = [],
         replaces alternatives: [String] = [], holdsSecret: Bool = false,
         check: ValueCheck<Wrapped> = .none,
         _ effect: @escaping @Sendable (inout RunSettings, Wrapped) throws -> Void = { _, _ in }
@@ -83,14 +82,14 @@ extension RunFlag {
         let row = FlagRow(
             name: name, parameter: FlagParameter(name: value, type: Wrapped.self), help: help,
             brief: brief, isConfigurable: isConfigurable, projectRule: projectRule,
-            isPerHost: hosts.isSome, environment: environment, alternatives: alternatives,
+            isPerHost: hosts != nil, environment: environment, alternatives: alternatives,
             holdsSecret: holdsSecret)
         self.init(
             row: row, defaultValue: nil, check: ValueCheck { $0.flatMap(check.mistake) },
             effect: { settings, value in
                 if let value { try effect(&settings, value) }
             },
-            hosts: hosts.optional,
+            hosts: hosts?.optional,
             property: {
                 Option<Value>(
                     wrappedValue: nil, name: row.names, help: row.argumentHelp,
@@ -105,13 +104,13 @@ extension RunFlag {
         repeatable name: String, value: String, help: String, brief: String? = nil,
         isConfigurable: Bool = true,
         inProjects projectRule: ConfigurationKeys.ProjectRule = .allowed,
-        inHosts hosts: HostEffect<[String]> = .none, holdsSecret: Bool = false,
+        inHosts hosts: HostEffect<[String]>? = nil, holdsSecret: Bool = false,
         _ effect: @escaping @Sendable (inout RunSettings, [String]) throws -> Void = { _, _ in }
     ) where Value == [String] {
         let row = FlagRow(
             name: name, parameter: FlagParameter(name: value, isRepeatable: true), help: help,
             brief: brief, isConfigurable: isConfigurable, projectRule: projectRule,
-            isPerHost: hosts.isSome, holdsSecret: holdsSecret)
+            isPerHost: hosts != nil, holdsSecret: holdsSecret)
         self.init(
             row: row, defaultValue: [], check: .none, effect: effect, hosts: hosts,
             property: {
@@ -128,12 +127,12 @@ extension RunFlag {
         _ name: String, short: Character? = nil, help: String, brief: String? = nil,
         isConfigurable: Bool = true,
         inProjects projectRule: ConfigurationKeys.ProjectRule = .allowed,
-        inHosts hosts: HostEffect<Bool> = .none, replaces alternatives: [String] = [],
+        inHosts hosts: HostEffect<Bool>? = nil, replaces alternatives: [String] = [],
         _ effect: @escaping @Sendable (inout RunSettings, Bool) throws -> Void = { _, _ in }
     ) where Value == Bool {
         let row = FlagRow(
             name: name, short: short, help: help, brief: brief, isConfigurable: isConfigurable,
-            projectRule: projectRule, isPerHost: hosts.isSome, alternatives: alternatives)
+            projectRule: projectRule, isPerHost: hosts != nil, alternatives: alternatives)
         self.init(
             row: row, defaultValue: false, check: .none, effect: effect, hosts: hosts,
             property: { Flag(wrappedValue: false, name: row.names, help: row.argumentHelp) },
@@ -143,14 +142,9 @@ extension RunFlag {
 }
 
 extension HostEffect {
-    fileprivate var isSome: Bool {
-        if case .none = self { false } else { true }
-    }
-
     /// The same for a flag without a default. In a table it has a value.
     fileprivate var optional: HostEffect<Value?> {
         switch self {
-        case .none: .none
         case .likeRun: .likeRun
         case .entries(let effect):
             .entries { fields, value in
