@@ -12,11 +12,6 @@ package struct Findings: Sendable {
     package var wasGivenUpBefore = false
 
     package static let nothing = Findings()
-
-    package init(copy: StoredCopy? = nil, part: PartialBody? = nil) {
-        self.copy = copy
-        self.part = part
-    }
 }
 
 package struct StoredCopy: Sendable {

@@ -102,7 +102,7 @@ final class FakeRun: EventSource, StageProviding, RunRecording, RunObserving {
             finding.failedBefore = (line - 1) % 7 == 0
             findings.append(finding)
         }
-        return LookedUpBatch(batch, findings: findings)
+        return LookedUpBatch(batch: batch, findings: findings)
     }
 
     /// Returns the same state for the same place.
@@ -242,7 +242,8 @@ final class FakeRun: EventSource, StageProviding, RunRecording, RunObserving {
                     },
                     original: chance(50) ? .init(FakeRun.image, isWhole: chance(80)) : nil)
             }
-            var findings = Findings(copy: copy)
+            var findings = Findings.nothing
+            findings.copy = copy
             if entry.state.isSeeded, chance(80) {
                 findings.seeded = SeededCopy(
                     validation: ResourceValidation(

@@ -7,7 +7,7 @@ import Threading
 @Suite(.timeLimit(.minutes(15)))
 struct MailboxTests {
     private static func batch(_ number: Int = 0) -> Mailbox.ListInput {
-        .batch(LookedUpBatch(EntryBatch(manifest: "m", text: [UInt8(number)])))
+        .batch(LookedUpBatch(batch: EntryBatch(manifest: "m", text: [UInt8(number)])))
     }
 
     @Test func readersWaitForRoomAndBatchesStayInOrder() throws {

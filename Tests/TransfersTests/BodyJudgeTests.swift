@@ -15,7 +15,7 @@ struct BodyJudgeTests {
         pieces: [Int], total: Int?, accepts: Bool = false
     ) -> [Int] {
         let looks = Monitor<[Int]>([])
-        let judge = BodyJudge { beginning, totalBytes in
+        let judge: BodyJudge = { beginning, totalBytes in
             #expect(totalBytes == total)
             looks.withLock { $0.append(beginning.count) }
             return accepts ? .accepted : .undecided
@@ -58,7 +58,7 @@ struct BodyJudgeTests {
                 "/page", Response(body: [UInt8](repeating: 0x78, count: 1 << 20)))
             origin.serve(
                 "/good", Response(body: [UInt8](repeating: 0x79, count: 1 << 20)))
-            let judge = BodyJudge { beginning, _ in
+            let judge: BodyJudge = { beginning, _ in
                 beginning.first == 0x78 ? .refused(BodyJudgeTests.refusal) : .accepted
             }
             try await withLoop(configuration) { loop in

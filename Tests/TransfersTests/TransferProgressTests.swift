@@ -114,7 +114,7 @@ import Testing
 
     @Test func endsABodyThatTheJudgeRefuses() {
         let refusal = Failure(.notAnImage, "text")
-        var progress = Self.progress(judge: BodyJudge { _, _ in .refused(refusal) })
+        var progress = Self.progress(judge: { _, _ in .refused(refusal) })
         progress.receiveHead()
         #expect(progress.receive(Self.bytes, of: Head(announcedLength: 200_000)) == .refused)
         guard

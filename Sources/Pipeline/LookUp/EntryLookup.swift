@@ -135,7 +135,8 @@ final class EntryLookup: Sendable {
         let input: Mailbox.ListInput
         do {
             input =
-                try entries.nextBatch().map { .batch(LookedUpBatch($0)) } ?? .ended(entries.gap)
+                try entries.nextBatch().map { .batch(LookedUpBatch(batch: $0)) }
+                ?? .ended(entries.gap)
         } catch {
             input = .failed(error)
         }

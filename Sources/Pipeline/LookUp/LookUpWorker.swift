@@ -25,7 +25,7 @@ struct LookUpWorker {
         let hasher = SHA256Hasher()
         let asked = AskedVariants(usual, of: batch, hasher: hasher)
         let now = wallClock()
-        var result = LookedUpBatch(batch)
+        var result = LookedUpBatch(batch: batch)
         result.findings = try findStates(of: batch, asked, by: hasher, at: now)
         try findMissingAttributes(in: &result)
         try findSources(asked, in: &result, at: now)

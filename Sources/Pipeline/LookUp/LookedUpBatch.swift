@@ -92,17 +92,14 @@ struct LookedUpBatch: Sendable {
                 variantImages: found.count > 1 ? found : [], expiresAt: expiresAt)
         }
     }
+}
 
+extension LookedUpBatch {
     init(nothingKnownOf batch: EntryBatch) {
-        self.init(batch)
+        self.init(batch: batch)
         findings = zip(batch.records, batch.fingerprints(by: SHA256Hasher())).map {
             EntryFinding(fingerprint: $1, state: $0.problem < 0 ? .missing : .invalid)
         }
-    }
-
-    init(_ batch: EntryBatch, findings: [EntryFinding] = []) {
-        self.batch = batch
-        self.findings = findings
     }
 }
 

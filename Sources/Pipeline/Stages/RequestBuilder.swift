@@ -62,17 +62,17 @@ struct BodyJudges {
     let byFormat: BodyJudge
 
     init(_ rules: HeaderRules) {
-        byHeader = BodyJudge { beginning, totalBytes in
-            BodyJudge.BodyVerdict(
+        byHeader = { beginning, totalBytes in
+            BodyVerdict(
                 HeaderVerdict(onBeginning: beginning, totalBytes: totalBytes, under: rules))
         }
-        byFormat = BodyJudge { beginning, _ in
-            BodyJudge.BodyVerdict(HeaderVerdict(onFormatOf: beginning, rules.others))
+        byFormat = { beginning, _ in
+            BodyVerdict(HeaderVerdict(onFormatOf: beginning, rules.others))
         }
     }
 }
 
-extension BodyJudge.BodyVerdict {
+extension BodyVerdict {
     fileprivate init(_ verdict: HeaderVerdict) {
         switch verdict {
         case .undecided:

@@ -26,7 +26,7 @@ struct BodyInspection {
             (totalBytes.map { $0 - body.count } ?? body.count) > TransferProgress.drainedBytes
         else { return nil }
         nextLook = 2 * body.count
-        switch body.withUnsafeBytes({ judge.judge($0, totalBytes) }) {
+        switch body.withUnsafeBytes({ judge($0, totalBytes) }) {
         case .undecided:
             return nil
         case .accepted:

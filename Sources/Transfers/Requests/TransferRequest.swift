@@ -75,20 +75,14 @@ package struct BodyContinuation: Sendable {
     }
 }
 
-/// Judges a body by its beginning: a useless one need not arrive whole.
-package struct BodyJudge: Sendable {
-    package enum BodyVerdict: Sendable {
-        /// The judge needs more bytes.
-        case undecided
-        /// The judge is not called again.
-        case accepted
-        case refused(Failure)
-    }
+/// Judges a body by its beginning: a useless one need not arrive whole. Called on the loop's thread
+/// with the decoded bytes so far and the body's length, if known.
+package typealias BodyJudge = @Sendable (UnsafeRawBufferPointer, Int?) -> BodyVerdict
 
-    /// Called on the loop's thread with the decoded bytes so far and the body's length, if known.
-    package let judge: @Sendable (UnsafeRawBufferPointer, Int?) -> BodyVerdict
-
-    package init(_ judge: @escaping @Sendable (UnsafeRawBufferPointer, Int?) -> BodyVerdict) {
-        self.judge = judge
-    }
+package enum BodyVerdict: Sendable {
+    /// The judge needs more bytes.
+    case undecided
+    /// The judge is not called again.
+    case accepted
+    case refused(Failure)
 }

@@ -42,7 +42,7 @@ package struct OriginProbe: Sendable {
             transfers.start(
                 TransferRequest(
                     url: RequestURL(normalized: origin + "/"),
-                    judge: BodyJudge { _, _ in .refused(Failure(.internal, "")) }))
+                    judge: { _, _ in .refused(Failure(.internal, "")) }))
         }
         // Each transfer ends by its own limit; this limit is for anything outside it.
         let deadline = ContinuousClock.now + OriginProbe.timeLimit + .seconds(2)
