@@ -23,7 +23,7 @@ struct FilterFlags: FlagRows {
         help: """
             Exclude images if their origin sends one of these directives in X-Robots-Tag, like \
             noai,noimageai.
-            """, check: ValueCheck(FilterFlags.mistake(inDirectives:))
+            """, check: ValueCheck(mistake: FilterFlags.mistake(inDirectives:))
     ) { _ = $0.run.entries.follow(robotsDirectives: $1) }
 
     let minimumSize = RunFlag<DimensionsArgument?>(

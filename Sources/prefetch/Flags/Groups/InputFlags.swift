@@ -41,7 +41,7 @@ struct InputFlags: FlagRows {
 
     let baseURL = RunFlag<String?>(
         "base-url", value: "url", help: "Base URL of relative entries.",
-        inProjects: .refused, check: ValueCheck(InputFlags.mistake(inBase:)))
+        inProjects: .refused, check: ValueCheck(mistake: InputFlags.mistake(inBase:)))
 
     let ignoredQuery = RunFlag<IgnoredQuery?>(
         "key-ignore-query", value: "names",

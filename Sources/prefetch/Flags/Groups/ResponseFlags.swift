@@ -11,7 +11,7 @@ struct ResponseFlags: FlagRows {
         help: """
             Store images of these statuses, too, also in place of older ones: 404,500-502. Only with a \
             lifetime of the origin, or --ttl. none: no others.
-            """, inHosts: .likeRun, check: ValueCheck(ResponseFlags.mistake(inAccepted:))
+            """, inHosts: .likeRun, check: ValueCheck(mistake: ResponseFlags.mistake(inAccepted:))
     ) { $0.run.bodies.responses.acceptedStatuses = $1 }
 
     let acceptedTypes = RunFlag<MediaTypes?>(

@@ -105,10 +105,6 @@ struct ValueCheck<Value>: Sendable {
     /// one.
     let mistake: @Sendable (Value) -> String?
 
-    init(_ mistake: @escaping @Sendable (Value) -> String?) {
-        self.mistake = mistake
-    }
-
     static var none: ValueCheck { ValueCheck { _ in nil } }
 }
 
