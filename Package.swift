@@ -154,7 +154,8 @@ let package = Package(
             swiftSettings: strict),
         // HTML pages about runs and caches; pure.
         .target(
-            name: "Pages", dependencies: ["Hashing", "PrefetchModel", "Reporting"],
+            name: "Pages",
+            dependencies: ["CacheStorage", "Hashing", "PrefetchModel", "Reporting"],
             swiftSettings: strict),
         // Files that are written or replaced outside of the cache.
         .target(

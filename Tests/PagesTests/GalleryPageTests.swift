@@ -15,16 +15,16 @@ struct GalleryPageTests {
             size: ByteCount(1234))
         var image = GalleryImage(
             url: host + path, host: host, fetchedAt: Timestamp(seconds: 1_795_000_000),
-            expiresAt: number % 2 == 0 ? nil : Timestamp(seconds: 1_796_000_000), isFresh: true,
-            variant: .init(name: path, image: stored, isSuperseded: true))
-        image.add(.init(name: "main", image: stored, isSuperseded: false))
-        image.preview = PageImage(.png, Array(repeating: 0xFF, count: 2000), isBlurred: true)
+            expiresAt: number % 2 == 0 ? nil : Timestamp(seconds: 1_796_000_000), isFresh: true)
+        image.add(path, stored, isSuperseded: true)
+        image.add("main", stored, isSuperseded: false)
+        image.preview = PageImage(Array(repeating: 0xFF, count: 2000), isBlurred: true)
         image.thumbnail = "thumbnails/\(digest).jpg"
         return image
     }
 
-    private func gallery(_ counts: [Int]) -> GalleryPage.Gallery {
-        GalleryPage.Gallery(
+    private func gallery(_ counts: [Int]) -> Gallery {
+        Gallery(
             cacheDirectory: "/c",
             hosts: counts.enumerated().map { ("https://\($0.offset).example", $0.element) },
             now: Self.now)
@@ -37,19 +37,19 @@ struct GalleryPageTests {
     }
 
     @Test func emptyGalleryHasAPage() async throws {
-        let page = GalleryPage([], of: gallery([]), number: 1, isLast: true).html()
+        let page = gallery([]).page(1, of: [], isLast: true)
         #expect(try await PageJudge.complaints(page) == "")
-        #expect(GalleryPage.isOwn(Array(page.prefix(GalleryPage.headBytes))))
-        #expect(!GalleryPage.isOwn(Array("<!DOCTYPE html>\n<html lang=\"en\"></html>".utf8)))
+        #expect(Gallery.isOwn(Array(page.prefix(Gallery.headBytes))))
+        #expect(!Gallery.isOwn(Array("<!DOCTYPE html>\n<html lang=\"en\"></html>".utf8)))
     }
 
     @Test func largestPageStaysWithinItsLimit() async throws {
         let long = String(repeating: "&\u{202E}\"<", count: 2000)
-        let images = try (0..<GalleryPage.imagesPerPage).map {
+        let images = try (0..<Gallery.imagesPerPage).map {
             try image($0, host: "https://\($0)\(long)", path: "/\(long)")
         }
         let counts = Array(repeating: 1, count: 5000)
-        let page = GalleryPage(images, of: gallery(counts), number: 1, isLast: false).html()
+        let page = gallery(counts).page(1, of: images, isLast: false)
         #expect(page.count <= ReportPage.mostBytes, "\(page.count)")
         #expect(try await PageJudge.complaints(page) == "")
     }
@@ -61,9 +61,9 @@ struct GalleryPageTests {
             (3, false, ["index.html", "page-2.html", "page-4.html", "page-5.html"]),
             (5, true, ["index.html", "page-4.html"]),
         ] {
-            let page = GalleryPage(images, of: gallery([1000]), number: number, isLast: isLast)
-            let html = String(decoding: page.html(), as: UTF8.self)
-            #expect(try await PageJudge.complaints(page.html()) == "")
+            let page = gallery([1000]).page(number, of: images, isLast: isLast)
+            let html = String(decoding: page, as: UTF8.self)
+            #expect(try await PageJudge.complaints(page) == "")
             let found = html.matches(of: /href="([^"]*)"/).map { String($0.output.1) }
             #expect(found == links + links, "page \(number)")
             #expect(html.contains(">/a/b.jpg?x=1</span>") && html.contains("alt=\"b.jpg\""))

@@ -169,8 +169,7 @@ struct ReportPageTests {
             let digest = try #require(
                 ContentDigest(bytes: Array(repeating: UInt8(byte), count: 32)))
             page.images.add(
-                PageImage(.jpeg, Array(repeating: 0xFF, count: 30_000), isBlurred: false),
-                for: digest)
+                PageImage(Array(repeating: 0xFF, count: 30_000), isBlurred: false), for: digest)
         }
         let html = page.html()
         #expect(html.count <= ReportPage.mostBytes, "\(html.count)")

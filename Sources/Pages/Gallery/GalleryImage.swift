@@ -10,8 +10,8 @@ package struct GalleryImage: Sendable {
     /// Nil if it must be validated at every use.
     let expiresAt: Timestamp?
     let isFresh: Bool
-    /// The first one is shown.
-    package private(set) var variants: [ShownVariant]
+    /// One or more; the first one is shown.
+    package private(set) var variants: [ShownVariant] = []
     /// Made of its ThumbHash; nil without one.
     package var preview: PageImage?
     /// A file relative to the page; nil without one.
@@ -21,12 +21,6 @@ package struct GalleryImage: Sendable {
         let name: String
         package let image: StoredImage
         let isSuperseded: Bool
-
-        package init(name: String, image: StoredImage, isSuperseded: Bool) {
-            self.name = name
-            self.image = image
-            self.isSuperseded = isSuperseded
-        }
 
         /// `webp, 100 × 67, 4.1 KiB`
         var details: String {
@@ -40,19 +34,18 @@ package struct GalleryImage: Sendable {
     }
 
     package init(
-        url: String, host: String, fetchedAt: Timestamp, expiresAt: Timestamp?, isFresh: Bool,
-        variant: ShownVariant
+        url: String, host: String, fetchedAt: Timestamp, expiresAt: Timestamp?, isFresh: Bool
     ) {
         self.url = RedactedURL(url).description
         self.host = RedactedURL(host).description
         self.fetchedAt = fetchedAt
         self.expiresAt = expiresAt
         self.isFresh = isFresh
-        variants = [variant]
     }
 
     /// Adds a variant. The variant `main` in use is shown, else the first.
-    package mutating func add(_ variant: ShownVariant) {
+    package mutating func add(_ name: String, _ image: StoredImage, isSuperseded: Bool) {
+        let variant = ShownVariant(name: name, image: image, isSuperseded: isSuperseded)
         if variant.name == VariantName.main.text, !variant.isSuperseded {
             variants.insert(variant, at: 0)
         } else {

@@ -1,3 +1,4 @@
+package import CacheStorage
 package import PrefetchModel
 package import Reporting
 
@@ -8,10 +9,12 @@ package import Reporting
 package struct ReportPage {
     /// The promise to readers, for mail.
     package static let mostBytes = 2_000_000
+    package static let growthDays = 90
 
     let record: RunRecord
     package var previous: PreviousRun?
-    package var cache: CacheOutlook?
+    /// The state of the cache, with the runs of the last ``growthDays`` days.
+    package var cache: CacheCatalog.Outlook?
     package var images = PageImages()
     let now: Timestamp
 
@@ -20,24 +23,9 @@ package struct ReportPage {
         self.now = now
     }
 
-    package struct PreviousRun: Sendable {
-        let startedAt: Timestamp
-        let elapsed: Duration?
-        let counters: RunCounters
-
-        package init(startedAt: Timestamp, elapsed: Duration?, counters: RunCounters) {
-            self.startedAt = startedAt
-            self.elapsed = elapsed
-            self.counters = counters
-        }
-
-        /// Nil for a run that was killed.
-        package init?(_ record: RunRecord) {
-            guard let summary = record.ending?.summary else { return nil }
-            self.init(
-                startedAt: summary.startedAt, elapsed: summary.elapsed, counters: summary.counters)
-        }
-    }
+    package typealias PreviousRun = (
+        startedAt: Timestamp, elapsed: Duration?, counters: RunCounters
+    )
 
     var counters: RunCounters { record.counters }
     var summary: RunSummary? { record.ending?.summary }
@@ -123,71 +111,20 @@ package struct ReportPage {
     }
 }
 
-/// The state of the cache for a page: its size, its growth, and future expiries.
-package struct CacheOutlook: Sendable {
-    package var images: Int
-    package var contentBytes: Int
-    package var expiries: ExpiryForecast
-    /// Bytes that runs have stored by UTC day, as ``Timestamp/day``; the last ``days`` days.
-    package var storedByDay: [Int64: Int]
-
-    package static let days = 90
-
-    package init(
-        images: Int, contentBytes: Int, expiries: ExpiryForecast, storedByDay: [Int64: Int]
-    ) {
-        self.images = images
-        self.contentBytes = contentBytes
-        self.expiries = expiries
-        self.storedByDay = storedByDay
-    }
-}
-
-/// The images that expire in the next 30 days.
-package struct ExpiryForecast: Hashable, Sendable {
-    package static let days = 30
-
-    package let today: Int64
-    /// By day from today; exactly ``days``.
-    package private(set) var byDay = [Int](repeating: 0, count: ExpiryForecast.days)
-    package private(set) var expired = 0
-    package private(set) var later = 0
-
-    package init(at now: Timestamp) {
-        today = now.day
-    }
-
-    package mutating func note(day: Int64, count: Int) {
-        let (offset, overflow) = day.subtractingReportingOverflow(today)
-        if overflow || offset >= Int64(ExpiryForecast.days) {
-            later += count
-        } else if offset < 0 {
-            expired += count
-        } else {
-            byDay[Int(offset)] += count
-        }
-    }
-}
-
 package struct PageImage: Sendable {
-    package enum MediaType: String, Sendable {
-        case png = "image/png"
-        case jpeg = "image/jpeg"
-    }
-
-    let type: MediaType
     let bytes: [UInt8]
-    package let isBlurred: Bool
+    let isBlurred: Bool
 
-    package init(_ type: MediaType, _ bytes: [UInt8], isBlurred: Bool) {
-        self.type = type
+    /// A thumbnail, a JPEG file; or a blurred ThumbHash, a PNG file.
+    package init(_ bytes: [UInt8], isBlurred: Bool) {
         self.bytes = bytes
         self.isBlurred = isBlurred
     }
 
     /// The `data:` URL (RFC 2397).
     var dataURL: String {
-        "data:\(type.rawValue);base64,\(String(decoding: bytes.base64, as: UTF8.self))"
+        let type = isBlurred ? "image/png" : "image/jpeg"
+        return "data:\(type);base64,\(String(decoding: bytes.base64, as: UTF8.self))"
     }
 }
 

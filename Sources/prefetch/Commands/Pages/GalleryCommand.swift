@@ -44,7 +44,7 @@ struct GalleryCommand: ParsableCommand {
         files.written = [WrittenFiles.Use(path: "\(output)/index.html", name: "--output")]
         try files.check(cache)
         let folder = try GalleryFolder(output)
-        let gallery = GalleryPage.Gallery(
+        let gallery = Gallery(
             cacheDirectory: try cache.path(), hosts: try catalog.imagesByHost(), now: now)
         let previews = try Previews(of: catalog, at: now)
         var pages = 0
@@ -74,12 +74,12 @@ struct GalleryCommand: ParsableCommand {
         guard !quiet else { return }
         StandardError.write(
             "prefetch: \(counted(writer.images, "image")) on \(counted(writer.pages, "page")): "
-                + printable("\(output)/\(GalleryPage.name(ofPage: 1))"))
+                + printable("\(output)/\(Gallery.name(ofPage: 1))"))
     }
 
     /// Collects images and writes a page when the next image belongs to another one.
     private struct PageWriter {
-        let gallery: GalleryPage.Gallery
+        let gallery: Gallery
         let folder: GalleryFolder
         let previews: Previews
         var waiting: [(key: String, image: GalleryImage)] = []
@@ -88,22 +88,23 @@ struct GalleryCommand: ParsableCommand {
         var thumbnails: Set<ContentDigest> = []
 
         mutating func add(_ item: CacheCatalog.Item, at now: Timestamp) throws {
-            let variant = GalleryImage.ShownVariant(
-                name: item.name ?? item.recipe, image: item.image, isSuperseded: item.isSuperseded)
             // The variants of an image follow one another.
-            if let last = waiting.indices.last, waiting[last].key == item.resource.key {
-                return waiting[last].image.add(variant)
-            }
-            if waiting.count == GalleryPage.imagesPerPage { try write(isLast: false) }
+            if waiting.last?.key != item.resource.key { try begin(item, at: now) }
+            waiting[waiting.count - 1].image.add(
+                item.name ?? item.recipe, item.image, isSuperseded: item.isSuperseded)
+        }
+
+        private mutating func begin(_ item: CacheCatalog.Item, at now: Timestamp) throws {
+            if waiting.count == Gallery.imagesPerPage { try write(isLast: false) }
             var image = GalleryImage(
                 url: item.resource.url, host: item.resource.host,
                 fetchedAt: item.download.fetchedAt,
                 expiresAt: item.isValidatedAtEveryUse ? nil : item.expiresAt,
-                isFresh: item.standing(at: now) == .fresh, variant: variant)
+                isFresh: item.standing(at: now) == .fresh)
             let hash = item.attributes.first { $0.name == EntryAttribute.Own.thumbHash }?.text
             if let hash = hash.flatMap({ Placeholder.thumbHash(base64: $0) }) {
                 image.preview = Previews.picture(ofThumbHash: hash).map {
-                    PageImage(.png, $0, isBlurred: true)
+                    PageImage($0, isBlurred: true)
                 }
             }
             waiting.append((item.resource.key, image))
@@ -129,8 +130,8 @@ struct GalleryCommand: ParsableCommand {
             }
             pages += 1
             images += waiting.count
-            let page = GalleryPage(waiting.map(\.image), of: gallery, number: pages, isLast: isLast)
-            try folder.write(page.html(), page: pages)
+            try folder.write(
+                gallery.page(pages, of: waiting.map(\.image), isLast: isLast), page: pages)
             waiting.removeAll(keepingCapacity: true)
         }
     }

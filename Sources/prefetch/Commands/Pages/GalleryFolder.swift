@@ -32,7 +32,7 @@ final class GalleryFolder {
         self.path = path
         try FilePlace.check(folder: path)
         try GalleryFolder.make(path)
-        let index = "\(path)/\(GalleryPage.name(ofPage: 1))"
+        let index = "\(path)/\(Gallery.name(ofPage: 1))"
         if !GalleryFolder.isMissing(index), !GalleryFolder.isOwnPage(index) {
             throw GalleryFolder.foreign(index)
         }
@@ -64,10 +64,10 @@ final class GalleryFolder {
     }
 
     private static func isOwnPage(_ path: String) -> Bool {
-        guard let head = try? InputFile(path).read(limit: GalleryPage.headBytes) else {
+        guard let head = try? InputFile(path).read(limit: Gallery.headBytes) else {
             return false
         }
-        return GalleryPage.isOwn(head)
+        return Gallery.isOwn(head)
     }
 
     // MARK: Files
@@ -86,7 +86,7 @@ final class GalleryFolder {
     }
 
     func write(_ html: [UInt8], page number: Int) throws {
-        let name = GalleryPage.name(ofPage: number)
+        let name = Gallery.name(ofPage: number)
         let file = "\(path)/\(name)"
         if !GalleryFolder.isMissing(file), !GalleryFolder.isOwnPage(file) {
             throw GalleryFolder.foreign(file)
@@ -109,7 +109,7 @@ final class GalleryFolder {
         for name in GalleryFolder.names(in: path) {
             guard name.hasPrefix("page-"), name.hasSuffix(".html"),
                 let number = Int(name.dropFirst(5).dropLast(5)), number > pages,
-                GalleryPage.name(ofPage: number) == name,
+                Gallery.name(ofPage: number) == name,
                 GalleryFolder.isOwnPage("\(path)/\(name)")
             else { continue }
             try GalleryFolder.remove("\(path)/\(name)")

@@ -16,9 +16,9 @@ extension ReportPage {
         self.previous = previous
         var previews: Previews?
         if let catalog {
-            let start = now.advanced(by: .zero - .seconds(CacheOutlook.days * 86400))
-            cache = CacheOutlook(try catalog.outlook(ofRunsSince: start), at: now)
-            if previous == nil { self.previous = try PreviousRun(before: record, in: catalog) }
+            let start = now.advanced(by: .zero - .seconds(ReportPage.growthDays * 86400))
+            cache = try catalog.outlook(ofRunsSince: start)
+            if previous == nil { self.previous = try ReportPage.run(before: record, in: catalog) }
             previews = try Previews(of: catalog, at: now)
         }
         for result in record.pictures.changed + record.pictures.new {
@@ -46,16 +46,16 @@ extension ReportPage {
         _ thumbnail: [UInt8]?, orThumbHash hash: [UInt8]?, for digest: ContentDigest
     ) {
         if let thumbnail {
-            images.add(PageImage(.jpeg, thumbnail, isBlurred: false), for: digest)
+            images.add(PageImage(thumbnail, isBlurred: false), for: digest)
         } else if let picture = hash.flatMap({ Previews.picture(ofThumbHash: $0) }) {
-            images.add(PageImage(.png, picture, isBlurred: true), for: digest)
+            images.add(PageImage(picture, isBlurred: true), for: digest)
         }
     }
-}
 
-extension ReportPage.PreviousRun {
     /// The last earlier run of the same lists that ended; nil if the log has none.
-    fileprivate init?(before record: RunRecord, in catalog: CacheCatalog) throws(StorageError) {
+    private static func run(
+        before record: RunRecord, in catalog: CacheCatalog
+    ) throws(StorageError) -> PreviousRun? {
         guard let start = record.ending?.summary.startedAt else { return nil }
         // Whole seconds: a report has no milliseconds.
         let runs = try catalog.runs().drop {
@@ -63,20 +63,8 @@ extension ReportPage.PreviousRun {
         }
         guard let own = runs.first else { return nil }
         for run in runs.dropFirst() where run.manifest == own.manifest {
-            guard let counters = run.counters else { continue }
-            self.init(startedAt: run.startedAt, elapsed: run.duration, counters: counters)
-            return
+            if let counters = run.counters { return (run.startedAt, run.duration, counters) }
         }
         return nil
-    }
-}
-
-extension CacheOutlook {
-    fileprivate init(_ outlook: CacheCatalog.Outlook, at now: Timestamp) {
-        var expiries = ExpiryForecast(at: now)
-        for (day, images) in outlook.expiries { expiries.note(day: day, count: images) }
-        self.init(
-            images: outlook.images, contentBytes: outlook.contentBytes, expiries: expiries,
-            storedByDay: outlook.storedByDay)
     }
 }

@@ -50,8 +50,10 @@ struct ReportCommand: ParsableCommand {
         try files.check(cache)
         let records = ReportCommand.ordered(try reports.map(read))
         guard let record = records.last else { return }
+        // Nil for a run that was killed.
+        let previous = records.dropLast().last?.ending?.summary
         let page = try ReportPage(
-            record, after: records.dropLast().last.flatMap { ReportPage.PreviousRun($0) },
+            record, after: previous.map { ($0.startedAt, $0.elapsed, $0.counters) },
             cache: try catalog(of: record), at: WallClock.now())
         try OutputFile.replace(output, with: page.html())
         if records.contains(where: { $0.damage.lines > 0 }) {

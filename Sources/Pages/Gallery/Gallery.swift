@@ -1,52 +1,34 @@
 package import PrefetchModel
 import Reporting
 
-/// One page of a gallery: values in, HTML out.
+/// The pages of a gallery: values in, HTML out.
 ///
 /// Each image shows its ThumbHash until its thumbnail, a file beside the page, has loaded.
-package struct GalleryPage {
+package struct Gallery {
     /// Keeps a page within ``ReportPage/mostBytes``.
     package static let imagesPerPage = 200
 
-    /// In the order of their hosts.
-    private let images: [GalleryImage]
-    private let gallery: Gallery
-    /// From 1.
-    private let number: Int
-    private let isLast: Bool
+    let cacheDirectory: String
+    let images: Int
+    /// The first page of each host, in the order of the pages.
+    let hosts: [(host: String, images: Int, page: Int)]
+    let now: Timestamp
 
-    package struct Gallery: Sendable {
-        let cacheDirectory: String
-        let images: Int
-        /// The first page of each host, in the order of the pages.
-        let hosts: [(host: String, images: Int, page: Int)]
-        let now: Timestamp
-
-        /// The hosts are in the order of the pages.
-        package init(
-            cacheDirectory: String, hosts: [(host: String, images: Int)], now: Timestamp
-        ) {
-            self.cacheDirectory = cacheDirectory
-            self.now = now
-            var before = 0
-            var rows: [(host: String, images: Int, page: Int)] = []
-            for (host, images) in hosts {
-                rows.append((host, images, before / GalleryPage.imagesPerPage + 1))
-                before += images
-            }
-            self.hosts = rows
-            images = before
+    /// The hosts are in the order of the pages.
+    package init(cacheDirectory: String, hosts: [(host: String, images: Int)], now: Timestamp) {
+        self.cacheDirectory = cacheDirectory
+        self.now = now
+        var before = 0
+        var rows: [(host: String, images: Int, page: Int)] = []
+        for (host, images) in hosts {
+            rows.append((host, images, before / Gallery.imagesPerPage + 1))
+            before += images
         }
-
-        var pages: Int { max(1, (images + imagesPerPage - 1) / imagesPerPage) }
+        self.hosts = rows
+        images = before
     }
 
-    package init(_ images: [GalleryImage], of gallery: Gallery, number: Int, isLast: Bool) {
-        self.images = images
-        self.gallery = gallery
-        self.number = number
-        self.isLast = isLast
-    }
+    var pages: Int { max(1, (images + Gallery.imagesPerPage - 1) / Gallery.imagesPerPage) }
 
     /// `index.html`, `page-2.html`
     package static func name(ofPage number: Int) -> String {
@@ -65,24 +47,25 @@ package struct GalleryPage {
     /// The bytes that ``isOwn(_:)`` needs.
     package static let headBytes = 2048
 
-    package func html() -> [UInt8] {
-        let title = "prefetch: images, page \(number) of \(gallery.pages)"
+    /// A page with these images, which are in the order of their hosts; the first page is 1.
+    package func page(_ number: Int, of shown: [GalleryImage], isLast: Bool) -> [UInt8] {
+        let title = "prefetch: images, page \(number) of \(pages)"
         return HTMLWriter.document(
-            title: title, generator: GalleryPage.generator, imageSources: "'self' data:"
+            title: title, generator: Gallery.generator, imageSources: "'self' data:"
         ) { html in
             html.element("header") { header in
                 header.element("h1", "prefetch gallery")
-                header.element("p", ["class": "verdict"], groupedCount(gallery.images, "image"))
+                header.element("p", ["class": "verdict"], groupedCount(images, "image"))
                 header.element(
                     "p", ["class": "facts"],
-                    "page \(number) of \(gallery.pages) · made \(minuteText(gallery.now)) · "
-                        + "cache \(clipped(gallery.cacheDirectory))")
-                writeNavigation(to: &header)
+                    "page \(number) of \(pages) · made \(minuteText(now)) · "
+                        + "cache \(clipped(cacheDirectory))")
+                writeNavigation(from: number, isLast: isLast, to: &header)
             }
             html.lineEnd()
             html.element("main") { main in
-                if number == 1, gallery.hosts.count > 1 { writeHosts(to: &main) }
-                var rest = images[...]
+                if number == 1, hosts.count > 1 { writeHosts(to: &main) }
+                var rest = shown[...]
                 while let host = rest.first?.host {
                     let own = rest.prefix { $0.host == host }
                     rest = rest.dropFirst(own.count)
@@ -92,21 +75,23 @@ package struct GalleryPage {
                         }
                     }
                 }
-                if images.isEmpty {
+                if shown.isEmpty {
                     main.section("No images") { $0.element("p", "The cache holds no image.") }
                 }
             }
             html.element("footer") { footer in
-                writeNavigation(to: &footer)
+                writeNavigation(from: number, isLast: isLast, to: &footer)
                 footer.element("p", "Made by prefetch. All times are UTC.")
             }
         }
     }
 
-    private func writeNavigation(to html: inout HTMLWriter) {
-        guard gallery.pages > 1 else { return }
+    private func writeNavigation(
+        from number: Int, isLast: Bool, to html: inout HTMLWriter
+    ) {
+        guard pages > 1 else { return }
         html.element("nav", ["aria-label": "Pages"]) { nav in
-            let last = max(gallery.pages, number)
+            let last = max(pages, number)
             for page in Set([1, number - 1, number, number + 1, last]).sorted()
             where page >= 1 && page <= (isLast ? number : last) {
                 if page == number {
@@ -115,7 +100,7 @@ package struct GalleryPage {
                     let name =
                         page == number - 1 ? "‹ \(page)" : page == number + 1 ? "\(page) ›" : ""
                     nav.element(
-                        "a", ["href": GalleryPage.name(ofPage: page)],
+                        "a", ["href": Gallery.name(ofPage: page)],
                         name.isEmpty ? "\(page)" : name)
                 }
             }
@@ -126,8 +111,8 @@ package struct GalleryPage {
 
     private func writeHosts(to html: inout HTMLWriter) {
         html.section("Hosts") { section in
-            let largest = gallery.hosts.sorted { $0.images > $1.images }
-                .prefix(GalleryPage.listedHosts)
+            let largest = hosts.sorted { $0.images > $1.images }
+                .prefix(Gallery.listedHosts)
             section.table(
                 "Hosts by number of images",
                 [.text("Host"), .number("Images"), .number("From page")],
@@ -135,7 +120,7 @@ package struct GalleryPage {
                     [
                         .long(row.host), TableCell(grouped(row.images)),
                         TableCell { cell in
-                            let name = GalleryPage.name(ofPage: row.page)
+                            let name = Gallery.name(ofPage: row.page)
                             cell.element("a", ["href": name], "\(row.page)")
                         },
                     ]
@@ -161,7 +146,7 @@ package struct GalleryPage {
                 }
             }
             item.element("span", ["class": "name"], image.path)
-            for line in image.lines(at: gallery.now) {
+            for line in image.lines(at: now) {
                 item.element("span", ["class": "note"], line)
             }
             guard image.variants.count > 1 else { return }
