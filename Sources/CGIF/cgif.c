@@ -1,5 +1,4 @@
 #include "cgif.h"
-#include "cgif_lzw.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +8,157 @@
 
 #define TEXT_OF(number) #number
 #define TEXT(number) TEXT_OF(number)
+
+// MARK: - Pixels
+//
+// The codes of frames (GIF89a, appendix F). giflib's own decoder accepts codes that its table does
+// not have, and shows other pixels for them.
+
+enum { CGIF_LZW_BITS = 12, CGIF_LZW_CODES = 1 << CGIF_LZW_BITS };
+
+typedef enum {
+    CGIF_LZW_OK = 0,
+    /// The file ends before the frame's data does.
+    CGIF_LZW_CUT,
+    /// The frame's data ends before its last pixel.
+    CGIF_LZW_SHORT,
+    /// A code that stands for nothing.
+    CGIF_LZW_INVALID,
+} cgif_lzw_status;
+
+/// The state of one frame; constant in size.
+typedef struct {
+    const uint8_t *bytes;
+    size_t length;
+    /// The next byte of the file.
+    size_t offset;
+    /// The bytes that are left of the current sub-block.
+    size_t block;
+    uint32_t bit_buffer;
+    unsigned bit_count;
+    unsigned minimum_bits;
+    unsigned bits;
+    /// The code that the table gets next.
+    unsigned next;
+    /// The code before; -1 after a clear code.
+    int previous;
+    uint8_t first_of_previous;
+    /// Pixels of the last code that did not fit into the row, the next one last.
+    unsigned waiting;
+    uint8_t stack[CGIF_LZW_CODES];
+    uint16_t prefixes[CGIF_LZW_CODES];
+    uint8_t suffixes[CGIF_LZW_CODES];
+} cgif_lzw;
+
+static void clear(cgif_lzw *lzw) {
+    lzw->bits = lzw->minimum_bits + 1;
+    lzw->next = (1u << lzw->minimum_bits) + 2;
+    lzw->previous = -1;
+}
+
+/// Begins a frame at its first sub-block. `minimum_bits` is at most 8.
+static void cgif_lzw_begin(
+    cgif_lzw *lzw, const uint8_t *bytes, size_t length, size_t offset, unsigned minimum_bits) {
+    lzw->bytes = bytes;
+    lzw->length = length;
+    lzw->offset = offset;
+    lzw->block = 0;
+    lzw->bit_buffer = 0;
+    lzw->bit_count = 0;
+    lzw->minimum_bits = minimum_bits;
+    lzw->first_of_previous = 0;
+    lzw->waiting = 0;
+    clear(lzw);
+}
+
+/// Enters the next sub-block.
+static cgif_lzw_status next_block(cgif_lzw *lzw) {
+    if (lzw->offset >= lzw->length) return CGIF_LZW_CUT;
+    size_t count = lzw->bytes[lzw->offset];
+    // An empty one ends the list, and stays the next.
+    if (count == 0) return CGIF_LZW_SHORT;
+    if (count > lzw->length - lzw->offset - 1) return CGIF_LZW_CUT;
+    lzw->offset += 1;
+    lzw->block = count;
+    return CGIF_LZW_OK;
+}
+
+static cgif_lzw_status next_code(cgif_lzw *lzw, unsigned *code) {
+    while (lzw->bit_count < lzw->bits) {
+        if (lzw->block == 0) {
+            cgif_lzw_status status = next_block(lzw);
+            if (status != CGIF_LZW_OK) return status;
+        }
+        lzw->bit_buffer |= (uint32_t)lzw->bytes[lzw->offset] << lzw->bit_count;
+        lzw->bit_count += 8;
+        lzw->offset += 1;
+        lzw->block -= 1;
+    }
+    *code = lzw->bit_buffer & ((1u << lzw->bits) - 1);
+    lzw->bit_buffer >>= lzw->bits;
+    lzw->bit_count -= lzw->bits;
+    return CGIF_LZW_OK;
+}
+
+/// Puts the pixels of a code on the stack, the first on top, and completes the table's next entry.
+static cgif_lzw_status expand(cgif_lzw *lzw, unsigned code) {
+    unsigned clear_code = 1u << lzw->minimum_bits;
+    // The entry that this code completes is known but for its last pixel.
+    bool is_next = code == lzw->next && lzw->next < CGIF_LZW_CODES && lzw->previous >= 0;
+    if (code >= lzw->next && !is_next) return CGIF_LZW_INVALID;
+    unsigned count = 0, rest = is_next ? (unsigned)lzw->previous : code;
+    if (is_next) lzw->stack[count++] = lzw->first_of_previous;
+    // Prefixes are smaller than their codes, so this ends.
+    for (; rest > clear_code; rest = lzw->prefixes[rest]) {
+        lzw->stack[count++] = lzw->suffixes[rest];
+    }
+    lzw->stack[count++] = (uint8_t)rest;
+    lzw->waiting = count;
+    if (lzw->previous >= 0 && lzw->next < CGIF_LZW_CODES) {
+        lzw->prefixes[lzw->next] = (uint16_t)lzw->previous;
+        lzw->suffixes[lzw->next] = (uint8_t)rest;
+        lzw->next += 1;
+    }
+    lzw->first_of_previous = (uint8_t)rest;
+    return CGIF_LZW_OK;
+}
+
+/// Decodes the next pixels.
+static cgif_lzw_status cgif_lzw_read(cgif_lzw *lzw, uint8_t *row, size_t count) {
+    unsigned clear_code = 1u << lzw->minimum_bits;
+    for (size_t done = 0;;) {
+        while (lzw->waiting > 0 && done < count) row[done++] = lzw->stack[--lzw->waiting];
+        if (done == count) return CGIF_LZW_OK;
+        unsigned code;
+        cgif_lzw_status status = next_code(lzw, &code);
+        if (status != CGIF_LZW_OK) return status;
+        if (code == clear_code) {
+            clear(lzw);
+            continue;
+        }
+        if (code == clear_code + 1) return CGIF_LZW_SHORT;
+        status = expand(lzw, code);
+        if (status != CGIF_LZW_OK) return status;
+        lzw->previous = (int)code;
+        if (lzw->next >= 1u << lzw->bits && lzw->bits < CGIF_LZW_BITS) lzw->bits += 1;
+    }
+}
+
+/// Skips the rest of the frame's sub-blocks; `offset` is then after them.
+static cgif_lzw_status cgif_lzw_end(cgif_lzw *lzw) {
+    lzw->offset += lzw->block;
+    lzw->block = 0;
+    cgif_lzw_status status;
+    while ((status = next_block(lzw)) == CGIF_LZW_OK) {
+        lzw->offset += lzw->block;
+        lzw->block = 0;
+    }
+    if (status == CGIF_LZW_CUT) return status;
+    lzw->offset += 1;
+    return CGIF_LZW_OK;
+}
+
+// MARK: - Records
 
 typedef struct cgif_reader session;
 

@@ -1,7 +1,11 @@
-#include "cwebp_encode.h"
+#include "cwebp.h"
 
 #include <limits.h>
 #include <stdlib.h>
+#include <string.h>
+
+#include <webp/encode.h>
+#include <webp/mux.h>
 
 typedef struct {
     /// First, since `WebPMemoryWrite` takes the same pointer.
@@ -35,7 +39,10 @@ static ccodec_status status_of(const WebPPicture *picture, const output *output)
     }
 }
 
-bool cwebp_configure(const cwebp_options *options, WebPConfig *config) {
+/// The library's settings of options.
+///
+/// - Returns: false for another version of the library.
+static bool configure(const cwebp_options *options, WebPConfig *config) {
     if (!WebPConfigInit(config)) return false;
     config->method = options->method;
     config->lossless = options->is_lossless;
@@ -44,7 +51,10 @@ bool cwebp_configure(const cwebp_options *options, WebPConfig *config) {
     return true;
 }
 
-bool cwebp_import(
+/// Copies pixels into an initialised picture.
+///
+/// - Returns: false without memory.
+static bool import_pixels(
     const cwebp_picture *pixels, bool is_argb, cinterruption *interruption,
     WebPPicture *picture) {
     picture->use_argb = is_argb;
@@ -64,7 +74,7 @@ static ccodec_status encode(
     cinterruption *interruption) {
     picture->writer = take;
     picture->custom_ptr = output;
-    if (!cwebp_import(pixels, config->lossless, interruption, picture)) return CCODEC_OUT_OF_MEMORY;
+    if (!import_pixels(pixels, config->lossless, interruption, picture)) return CCODEC_OUT_OF_MEMORY;
     return WebPEncode(config, picture) ? CCODEC_OK : status_of(picture, output);
 }
 
@@ -78,7 +88,7 @@ ccodec_status cwebp_encode(
         return CCODEC_FAILED;
     }
     WebPConfig config;
-    if (!cwebp_configure(options, &config)) return CCODEC_FAILED;
+    if (!configure(options, &config)) return CCODEC_FAILED;
     ccodec_status status = CCODEC_FAILED;
     // The modes of all blocks are limited to 512 KB; with less choice of modes they fit.
     for (int attempt = 0; attempt < 2; attempt++) {
@@ -99,4 +109,106 @@ ccodec_status cwebp_encode(
         if (error != VP8_ENC_ERROR_PARTITION0_OVERFLOW) break;
     }
     return status;
+}
+
+// MARK: - Animations
+
+struct cwebp_animation {
+    WebPAnimEncoder *encoder;
+    WebPConfig config;
+    bool has_alpha;
+    cinterruption *interruption;
+};
+
+/// The flags follow the headers of the file and of the chunk `VP8X`.
+enum { FLAGS_OFFSET = 20 };
+
+ccodec_status cwebp_animation_begin(
+    uint32_t width, uint32_t height, uint32_t plays, const cwebp_options *options,
+    cinterruption *interruption, cwebp_animation **animation) {
+    *animation = NULL;
+    WebPAnimEncoderOptions settings;
+    WebPConfig config;
+    if (width > WEBP_MAX_DIMENSION || height > WEBP_MAX_DIMENSION
+        || !WebPAnimEncoderOptionsInit(&settings) || !configure(options, &config)) {
+        return CCODEC_FAILED;
+    }
+    settings.anim_params.loop_count = plays > UINT16_MAX ? 0 : (int)plays;
+    // Pixels that a frame clears become transparent.
+    settings.anim_params.bgcolor = 0;
+    // Whole frames in between would be encoded twice, and only help to seek.
+    settings.kmax = 0;
+    cwebp_animation *made = calloc(1, sizeof *made);
+    if (made == NULL) return CCODEC_OUT_OF_MEMORY;
+    made->config = config;
+    made->interruption = interruption;
+    made->encoder = WebPAnimEncoderNew((int)width, (int)height, &settings);
+    if (made->encoder == NULL) {
+        free(made);
+        return CCODEC_OUT_OF_MEMORY;
+    }
+    *animation = made;
+    return CCODEC_OK;
+}
+
+/// The status of a call of the encoder that failed; its errors are texts alone.
+static ccodec_status failure(const cwebp_animation *animation, const WebPPicture *picture) {
+    if (animation->interruption != NULL && cinterruption_look(animation->interruption)) {
+        return CCODEC_INTERRUPTED;
+    }
+    return picture == NULL || picture->error_code == VP8_ENC_ERROR_OUT_OF_MEMORY
+            || picture->error_code == VP8_ENC_ERROR_BITSTREAM_OUT_OF_MEMORY
+            || picture->error_code == VP8_ENC_OK
+        ? CCODEC_OUT_OF_MEMORY : CCODEC_FAILED;
+}
+
+ccodec_status cwebp_animation_add(
+    cwebp_animation *animation, const cwebp_picture *pixels, uint32_t start_milliseconds) {
+    if (animation->interruption != NULL && cinterruption_look(animation->interruption)) {
+        return CCODEC_INTERRUPTED;
+    }
+    WebPPicture picture;
+    if (!WebPPictureInit(&picture)) return CCODEC_FAILED;
+    if (!import_pixels(pixels, true, animation->interruption, &picture)) {
+        WebPPictureFree(&picture);
+        return CCODEC_OUT_OF_MEMORY;
+    }
+    if (pixels->channels == 4) animation->has_alpha = true;
+    int is_added = WebPAnimEncoderAdd(
+        animation->encoder, &picture, (int)start_milliseconds, &animation->config);
+    ccodec_status status = is_added ? CCODEC_OK : failure(animation, &picture);
+    WebPPictureFree(&picture);
+    return status;
+}
+
+ccodec_status cwebp_animation_end(
+    cwebp_animation *animation, uint32_t end_milliseconds, size_t maximum, uint8_t **bytes,
+    size_t *length) {
+    *bytes = NULL;
+    *length = 0;
+    WebPData data;
+    WebPDataInit(&data);
+    if (!WebPAnimEncoderAdd(animation->encoder, NULL, (int)end_milliseconds, NULL)
+        || !WebPAnimEncoderAssemble(animation->encoder, &data)) {
+        return failure(animation, NULL);
+    }
+    if (data.size > maximum) {
+        WebPDataClear(&data);
+        return CCODEC_LIMIT;
+    }
+    // Allocated by `malloc`.
+    uint8_t *file = (uint8_t *)data.bytes;
+    // The library ignores pixels that are transparent between opaque frames, which readers without
+    // alpha then show black.
+    if (animation->has_alpha && data.size > FLAGS_OFFSET && memcmp(file + 12, "VP8X", 4) == 0) {
+        file[FLAGS_OFFSET] |= ALPHA_FLAG;
+    }
+    *bytes = file;
+    *length = data.size;
+    return CCODEC_OK;
+}
+
+void cwebp_animation_free(cwebp_animation *animation) {
+    WebPAnimEncoderDelete(animation->encoder);
+    free(animation);
 }

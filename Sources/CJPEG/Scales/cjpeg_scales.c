@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "cjpeg_coefficients.h"
-#include "cjpeg_pixels.h"
 
 // Makes several scales of one source. Its entropy-coded data, most of the work, is decoded once, by
 // one decompressor or by our decoder (`cjpeg_coefficients.c`). For each scale another decompressor,
@@ -17,6 +16,106 @@
 // library's, so the bytes equal a single decoder's.
 
 #define MOST_SCALES 4
+
+// MARK: - Pixels
+
+/// Pixels being decoded, grey or RGB.
+typedef struct {
+    uint8_t *bytes;
+    size_t total;
+    size_t row_bytes;
+    /// Before each row.
+    size_t spare_bytes;
+    int channels;
+    bool is_cmyk;
+    /// One CMYK row; NULL for other colour spaces.
+    uint8_t *inks;
+    cjpeg_inks conversion;
+} cjpeg_pixels;
+
+/// Converts CMYK to RGB without a profile: red = (1 − cyan)(1 − black), and so on.
+static void convert_without_profile(const uint8_t *inks, uint8_t *rgb, size_t width) {
+    for (size_t x = 0; x < width; x++, inks += 4, rgb += 3) {
+        for (int channel = 0; channel < 3; channel++) {
+            rgb[channel] = (uint8_t)((inks[channel] * inks[3] + 127) / 255);
+        }
+    }
+}
+
+/// Adobe's files store 255 for "no ink", all others 0.
+static void convert_inks(const cjpeg_pixels *pixels, uint8_t *rgb, size_t width, bool is_inverted) {
+    for (size_t index = 0; !is_inverted && index < 4 * width; index++) pixels->inks[index] ^= 255;
+    if (pixels->conversion.convert == NULL) {
+        convert_without_profile(pixels->inks, rgb, width);
+    } else {
+        pixels->conversion.convert(pixels->conversion.context, pixels->inks, rgb, width);
+    }
+}
+
+/// Requests grey or RGB at a fraction of the size; the header has been read.
+static void choose_colours(j_decompress_ptr cinfo, unsigned denominator, cjpeg_pixels *pixels) {
+    pixels->channels = 3;
+    switch (cinfo->jpeg_color_space) {
+    case JCS_GRAYSCALE:
+        cinfo->out_color_space = JCS_GRAYSCALE;
+        pixels->channels = 1;
+        break;
+    case JCS_CMYK:
+    case JCS_YCCK:
+        cinfo->out_color_space = JCS_CMYK;
+        pixels->is_cmyk = true;
+        break;
+    default:
+        cinfo->out_color_space = JCS_RGB;
+    }
+    cinfo->scale_num = 1;
+    cinfo->scale_denom = denominator;
+    jpeg_calc_output_dimensions(cinfo);
+}
+
+/// Allocates the pixels of a started decompressor.
+static void begin_pixels(cjpeg_session *s, j_decompress_ptr cinfo, size_t spare_bytes, cjpeg_pixels *pixels) {
+    pixels->spare_bytes = spare_bytes;
+    pixels->row_bytes = (size_t)cinfo->output_width * (size_t)pixels->channels + spare_bytes;
+    if (__builtin_mul_overflow(pixels->row_bytes, (size_t)cinfo->output_height, &pixels->total)) {
+        cjpeg_fail(s, CCODEC_LIMIT, "more pixels than can be addressed");
+    }
+    pixels->bytes = malloc(pixels->total);
+    if (pixels->bytes == NULL) cjpeg_fail(s, CCODEC_OUT_OF_MEMORY, "no memory for the pixels");
+    if (!pixels->is_cmyk) return;
+    pixels->conversion = s->limits->inks;
+    pixels->inks = malloc((size_t)cinfo->output_width * 4);
+    if (pixels->inks == NULL) cjpeg_fail(s, CCODEC_OUT_OF_MEMORY, "no memory for a row");
+}
+
+/// Reads the next row.
+static void read_row(j_decompress_ptr cinfo, cjpeg_pixels *pixels) {
+    uint8_t *target =
+        pixels->bytes + (size_t)cinfo->output_scanline * pixels->row_bytes + pixels->spare_bytes;
+    JSAMPROW rows[1] = {pixels->is_cmyk ? pixels->inks : target};
+    // The library returns no row while it only reads ahead.
+    if (jpeg_read_scanlines(cinfo, rows, 1) == 1 && pixels->is_cmyk) {
+        convert_inks(pixels, target, cinfo->output_width, cinfo->saw_Adobe_marker == TRUE);
+    }
+}
+
+/// Hands the pixels to the result.
+static void take_pixels(j_decompress_ptr cinfo, cjpeg_pixels *pixels, cjpeg_result *result) {
+    result->width = cinfo->output_width;
+    result->height = cinfo->output_height;
+    result->channels = pixels->channels;
+    result->was_cmyk = pixels->is_cmyk;
+    result->bytes = pixels->bytes;
+    result->length = pixels->total;
+    pixels->bytes = NULL;
+}
+
+static void free_pixels(cjpeg_pixels *pixels) {
+    free(pixels->bytes);
+    free(pixels->inks);
+}
+
+// MARK: - Coefficients
 
 /// The coefficients of one component.
 typedef struct {
@@ -131,12 +230,12 @@ static void open_output(cjpeg_session *s, scaled_output *output, unsigned denomi
     cinfo->buffered_image = TRUE;
     // A source that needs smoothing is decoded scale by scale.
     cinfo->do_block_smoothing = FALSE;
-    cjpeg_choose_colours(cinfo, denominator, &output->pixels);
+    choose_colours(cinfo, denominator, &output->pixels);
     jpeg_start_decompress(cinfo);
     if (cinfo != s->scales->maker && output->asked != s->scales->array_count) {
         cjpeg_fail(s, CCODEC_UNSUPPORTED, "scales want different coefficients");
     }
-    cjpeg_begin_pixels(s, cinfo, spare_bytes, &output->pixels);
+    begin_pixels(s, cinfo, spare_bytes, &output->pixels);
 }
 
 static void open_outputs(cjpeg_session *s, size_t spare_bytes, const unsigned *denominators, size_t count) {
@@ -166,7 +265,7 @@ static void read_rows(scaled_output *output, JDIMENSION rows) {
     // The decompressor reads on only when output gets ahead of this.
     cinfo->input_iMCU_row = is_last ? rows + 1 : rows;
     while (cinfo->output_scanline < cinfo->output_height && (is_last || cinfo->output_iMCU_row < rows)) {
-        cjpeg_read_row(cinfo, &output->pixels);
+        read_row(cinfo, &output->pixels);
     }
 }
 
@@ -174,7 +273,7 @@ static void take_outputs(cjpeg_session *s, cjpeg_result *results) {
     for (size_t index = 0; index < s->scales->count; index++) {
         scaled_output *output = &s->scales->outputs[index];
         cjpeg_note_source(s, &results[index]);
-        cjpeg_take_pixels(&output->decompress, &output->pixels, &results[index]);
+        take_pixels(&output->decompress, &output->pixels, &results[index]);
     }
 }
 
@@ -182,7 +281,7 @@ static void free_scales(cjpeg_session *s) {
     cjpeg_scales *scales = s->scales;
     for (size_t index = 0; index < scales->count; index++) {
         jpeg_destroy_decompress(&scales->outputs[index].decompress);
-        cjpeg_free_pixels(&scales->outputs[index].pixels);
+        free_pixels(&scales->outputs[index].pixels);
     }
     for (int index = 0; index < scales->array_count; index++) {
         free(scales->arrays[index].blocks);
@@ -364,15 +463,15 @@ static ccodec_status run_decode(
     // If a progressive file ends before its finest coefficients, they are estimated from
     // neighbours, as viewers do. A complete file is not changed.
     cinfo->do_block_smoothing = TRUE;
-    cjpeg_choose_colours(cinfo, denominator, pixels);
+    choose_colours(cinfo, denominator, pixels);
     s->pixels_a_step = cinfo->image_width;
     jpeg_start_decompress(cinfo);
     if (jpeg_has_multiple_scans(cinfo)) cjpeg_require_all_components(s);
-    cjpeg_begin_pixels(s, cinfo, spare_bytes, pixels);
-    while (cinfo->output_scanline < cinfo->output_height) cjpeg_read_row(cinfo, pixels);
+    begin_pixels(s, cinfo, spare_bytes, pixels);
+    while (cinfo->output_scanline < cinfo->output_height) read_row(cinfo, pixels);
     jpeg_finish_decompress(cinfo);
     cjpeg_note_source(s, result);
-    cjpeg_take_pixels(cinfo, pixels, result);
+    take_pixels(cinfo, pixels, result);
     result->decode_nanoseconds = cinterruption_processor_time() - begin;
     return CCODEC_OK;
 }
@@ -384,7 +483,7 @@ ccodec_status cjpeg_decode_scaled(
     cjpeg_pixels pixels = {0};
     cjpeg_begin(&s, source, length, limits, result, message);
     ccodec_status status = run_decode(&s, spare_bytes, denominator, &pixels, result);
-    cjpeg_free_pixels(&pixels);
+    free_pixels(&pixels);
     cjpeg_end(&s);
     return status;
 }
