@@ -111,16 +111,18 @@ struct Prefetch: ParsableCommand {
     }
 
     private static func command(from arguments: [String]) throws -> any ParsableCommand {
-        guard let name = arguments.first, subcommands.contains(name) else {
-            return try parseAsRoot(arguments)
-        }
-        // Scripts start `get` once per image. Arguments it doesn't take are parsed again below.
-        if name == GetCommand.configuration.commandName,
-            let get = try? GetCommand.parse(Array(arguments.dropFirst()))
+        let isNamed = arguments.first.map(subcommands.contains) == true
+        // From the root, the parser examines all flags of a subcommand twice, half of the time of a
+        // short call. What isn't a call of this command, like `--help`, is parsed again below.
+        let type = isNamed ? subcommand(arguments.first) : RunCommand.self
+        let words = isNamed ? arguments.dropFirst() : arguments[...]
+        if let type, type.configuration.subcommands.isEmpty,
+            isNamed || !words.contains(where: { subcommands.contains($0) || $0 == "help" }),
+            let command = try? type.parseAsRoot(Array(words)), Swift.type(of: command) == type
         {
-            return get
+            return command
         }
-        return try NamedCommand.parseAsRoot(arguments)
+        return try isNamed ? NamedCommand.parseAsRoot(arguments) : parseAsRoot(arguments)
     }
 
     /// Prints help, the version, or a usage error.
