@@ -23,26 +23,16 @@ package struct ManifestError: ReportableError, Equatable {
     package let path: String
     package let operation: Operation
     /// The `errno` of a failed system call, zlib's status for ``Operation/inflate``, else 0.
-    package let code: Int32
+    package private(set) var code: Int32 = 0
     /// One line without the path, without final stop.
     package let message: String
     /// The last complete line before the error; nil if it doesn't help.
     package var line: Int?
     /// A remedy, if known.
-    package let hint: String?
+    package private(set) var hint: String?
+}
 
-    package init(
-        path: String, operation: Operation, code: Int32 = 0, message: String, line: Int? = nil,
-        hint: String? = nil
-    ) {
-        self.path = path
-        self.operation = operation
-        self.code = code
-        self.message = message
-        self.line = line
-        self.hint = hint
-    }
-
+extension ManifestError {
     /// For a failed system call and its `errno`.
     init(path: String, operation: Operation, errorNumber: Int32) {
         // strerror shares a buffer between threads.

@@ -1,8 +1,8 @@
 import Glibc
-import Manifests
 import PrefetchModel
 import Testing
 
+@testable import Manifests
 @testable import prefetch
 
 /// Arguments that commands refuse, and hints about them; ``WrongUsageTests`` has the values of

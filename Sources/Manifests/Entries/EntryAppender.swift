@@ -53,9 +53,7 @@ final class EntryAppender {
         guard let start = url.baseAddress,
             parser.canonicalPrefix(start, count: url.count) == url.count
         else { return false }
-        let text = batch.text.count
-        batch.text.append(contentsOf: url)
-        let range = text..<batch.text.count
+        let range = appendText(url)
         let key = self.key(range)
         if isOfOtherShard(range, key: key) { return true }
         if let objection = options.selection.objection(to: url) {
@@ -126,8 +124,7 @@ final class EntryAppender {
         let keyRange: Range<Int>
         if let key = fields.key {
             batch.text.removeSubrange(urlRange.upperBound...)
-            batch.text.append(contentsOf: key)
-            keyRange = urlRange.upperBound..<batch.text.count
+            keyRange = appendText(key)
         } else {
             keyRange = self.key(normalizedKey)
         }
@@ -161,8 +158,12 @@ final class EntryAppender {
     private func key(_ key: Range<Int>) -> Range<Int> {
         guard ignoresQuery, let shortened = options.ignoredQuery.removed(from: batch.text[key])
         else { return key }
+        return appendText(shortened)
+    }
+
+    private func appendText(_ bytes: some Collection<UInt8>) -> Range<Int> {
         let start = batch.text.count
-        batch.text += shortened
+        batch.text.append(contentsOf: bytes)
         return start..<batch.text.count
     }
 
@@ -215,13 +216,8 @@ final class EntryAppender {
             otherShards += 1
             return
         }
-        func append(_ excerpt: [UInt8]) -> Range<Int> {
-            let start = batch.text.count
-            batch.text += excerpt
-            return start..<batch.text.count
-        }
-        let key = append(text.isEmpty ? Array("(none)".utf8) : LineExcerpt.make(text))
-        let shown = url.map { append(LineExcerpt.make($0)) } ?? key
+        let key = appendText(text.isEmpty ? Array("(none)".utf8) : LineExcerpt.make(text))
+        let shown = url.map { appendText(LineExcerpt.make($0)) } ?? key
         appendFailed(url: shown, key: key, problem.failure, columns: columns, line: line)
     }
 }

@@ -26,7 +26,7 @@ final class ByteSource {
     private var hasEnded = false
 
     /// RFC 1952 §2.3.1.
-    private static let gzipSignature: (UInt8, UInt8) = (0x1F, 0x8B)
+    private static let gzipSignature: [UInt8] = [0x1F, 0x8B]
 
     /// Opens `path`; `-` is standard input.
     convenience init(path: String, readBytes: Int) throws(ManifestError) {
@@ -138,18 +138,10 @@ final class ByteSource {
         let count = try receive(
             into: UnsafeMutableRawBufferPointer(rebasing: raw[rawRange.upperBound...]))
         rawRange = 0..<(rawRange.upperBound + count)
-        let signature = ByteSource.gzipSignature
-        guard rawRange.count >= 1, raw[0] == signature.0 else {
-            coding = .plain
-            return
-        }
-        if rawRange.count >= 2 {
-            guard raw[1] == signature.1 else {
-                coding = .plain
-                return
-            }
+        let start = raw[rawRange].prefix(2)
+        if start.elementsEqual(ByteSource.gzipSignature) {
             coding = .gzip(try GzipInflater(name: name))
-        } else if hasEnded {
+        } else if hasEnded || !ByteSource.gzipSignature.starts(with: start) {
             coding = .plain
         }
     }
