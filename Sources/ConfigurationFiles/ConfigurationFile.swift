@@ -263,36 +263,3 @@ package struct ConfigurationFile: Sendable {
         text.utf8.contains { $0 < 0x20 && $0 != 0x09 || $0 == 0x7F }
     }
 }
-
-extension ConfigurationKeys {
-    fileprivate func of(_ table: ConfigurationSetting.Table) -> [Key] {
-        switch table {
-        case .root, .profile: flags
-        case .variant: variant
-        case .prune: prune
-        case .list: list
-        case .host: host
-        }
-    }
-}
-
-extension ConfigurationKeys.ProjectRule {
-    /// The refused values, for a message.
-    fileprivate var scope: String {
-        switch self {
-        case .allowed, .refused: ""
-        case .refusedWithSecrets: " to credentials"
-        case .refusedWithOverlays: " to overlays, which are files"
-        }
-    }
-}
-
-extension ConfigurationKeys.Form {
-    fileprivate var requirement: String {
-        switch self {
-        case .isOn: "takes true or false"
-        case .text: "takes a text in quotes or a decimal number"
-        case .texts: "takes a text in quotes, or an array of texts"
-        }
-    }
-}

@@ -26,6 +26,14 @@ package struct ConfigurationKeys: Sendable {
         case text
         /// Repeatable.
         case texts
+
+        var requirement: String {
+            switch self {
+            case .isOn: "takes true or false"
+            case .text: "takes a text in quotes or a decimal number"
+            case .texts: "takes a text in quotes, or an array of texts"
+            }
+        }
     }
 
     /// Whether the file of a project may set a key. The project may be a stranger's.
@@ -37,6 +45,54 @@ package struct ConfigurationKeys: Sendable {
         case refusedWithSecrets
         /// Steps of an image: only those without a file are allowed.
         case refusedWithOverlays
+
+        /// The refused values, for a message.
+        var scope: String {
+            switch self {
+            case .allowed, .refused: ""
+            case .refusedWithSecrets: " to credentials"
+            case .refusedWithOverlays: " to overlays, which are files"
+            }
+        }
+
+        /// Whether the file of an untrusted project must not set a key to these values.
+        func refuses(_ value: ConfigurationSetting.Value) -> Bool {
+            switch self {
+            case .allowed: false
+            case .refused: true
+            case .refusedWithSecrets: value.texts.contains(where: Self.holdsSecret)
+            case .refusedWithOverlays: value.texts.contains { $0.contains("overlay") }
+            }
+        }
+
+        /// The names of fields with credentials, in lower case.
+        private static let secretFields: Set<String> = [
+            "authorization", "cookie", "proxy-authorization",
+        ]
+
+        /// The dollar sign of an environment variable that is a whole value, `$NAME`, or the value
+        /// of a header field, `Name: $NAME`; nil without one.
+        package static func startOfVariable(in text: String) -> String.Index? {
+            let afterName = text.firstIndex(of: ":").map { text.index(after: $0) }
+            for start in [text.startIndex, afterName].compactMap(\.self) {
+                guard let dollar = text[start...].firstIndex(where: { $0 != " " }),
+                    text[dollar] == "$"
+                else { continue }
+                let name = text[dollar...].dropFirst()
+                let isName = name.utf8.allSatisfy {
+                    $0.isLetter || $0.isDecimalDigit || $0 == UInt8(ascii: "_")
+                }
+                if isName, !name.isEmpty { return dollar }
+            }
+            return nil
+        }
+
+        /// Whether a header field, `Name: value` or `@FILE`, holds credentials or may hold them.
+        package static func holdsSecret(_ field: String) -> Bool {
+            let name = field.prefix { $0 != ":" }.filter { $0 != " " && $0 != "\t" }
+            return field.utf8.first == UInt8(ascii: "@") || startOfVariable(in: field) != nil
+                || secretFields.contains(name.lowercased())
+        }
     }
 
     /// The keys of the outermost table and of profiles.
@@ -67,51 +123,19 @@ package struct ConfigurationKeys: Sendable {
     /// The tables of the outermost one.
     static let tables = ["host", "list", "profile", "prune", "variant"]
 
+    func of(_ table: ConfigurationSetting.Table) -> [Key] {
+        switch table {
+        case .root, .profile: flags
+        case .variant: variant
+        case .prune: prune
+        case .list: list
+        case .host: host
+        }
+    }
+
     /// The name that a misspelled word probably means.
     static func nearest(to word: String, of names: [String]) -> String? {
         let plain = word.lowercased().replacing("_", with: "-")
         return names.first { $0 == plain } ?? names.first { plain.isNearly($0) }
-    }
-}
-
-extension ConfigurationKeys.ProjectRule {
-    /// Whether the file of an untrusted project must not set a key to these values.
-    func refuses(_ value: ConfigurationSetting.Value) -> Bool {
-        switch (self, value) {
-        case (.allowed, _): false
-        case (.refused, _): true
-        case (.refusedWithSecrets, .isOn), (.refusedWithOverlays, .isOn): false
-        case (.refusedWithOverlays, _): value.texts.contains { $0.contains("overlay") }
-        case (.refusedWithSecrets, .text(let text)): Self.holdsSecret(text)
-        case (.refusedWithSecrets, .texts(let texts)): texts.contains(where: Self.holdsSecret)
-        }
-    }
-
-    /// The names of fields with credentials, in lower case.
-    private static let secretFields: Set<String> = [
-        "authorization", "cookie", "proxy-authorization",
-    ]
-
-    /// The dollar sign of an environment variable that is a whole value, `$NAME`, or the value of a
-    /// header field, `Name: $NAME`; nil without one.
-    package static func startOfVariable(in text: String) -> String.Index? {
-        let afterName = text.firstIndex(of: ":").map { text.index(after: $0) }
-        for start in [text.startIndex, afterName].compactMap(\.self) {
-            guard let dollar = text[start...].firstIndex(where: { $0 != " " }), text[dollar] == "$"
-            else { continue }
-            let name = text[dollar...].dropFirst()
-            let isName = name.utf8.allSatisfy {
-                $0.isLetter || $0.isDecimalDigit || $0 == UInt8(ascii: "_")
-            }
-            if isName, !name.isEmpty { return dollar }
-        }
-        return nil
-    }
-
-    /// Whether a header field, `Name: value` or `@FILE`, holds credentials or may hold them.
-    package static func holdsSecret(_ field: String) -> Bool {
-        let name = field.prefix { $0 != ":" }.filter { $0 != " " && $0 != "\t" }
-        return field.utf8.first == UInt8(ascii: "@") || startOfVariable(in: field) != nil
-            || secretFields.contains(name.lowercased())
     }
 }

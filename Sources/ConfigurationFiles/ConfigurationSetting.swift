@@ -9,6 +9,17 @@ package struct ConfigurationSetting: Hashable, Sendable {
         case list(String)
         /// The value is a pattern of host names.
         case host(String)
+
+        /// Whether the keys of the table are the names of flags of `run`.
+        var holdsFlags: Bool {
+            switch self {
+            case .root, .profile: true
+            case .variant, .prune, .list, .host: false
+            }
+        }
+
+        /// Whether the table counts in every profile.
+        var isShared: Bool { if case .profile = self { false } else { true } }
     }
 
     package enum Value: Hashable, Sendable {
@@ -17,13 +28,35 @@ package struct ConfigurationSetting: Hashable, Sendable {
         case text(String)
         /// The values of a repeatable flag.
         case texts([String])
+
+        /// The value's texts; none for a switch.
+        package var texts: [String] {
+            switch self {
+            case .isOn: []
+            case .text(let text): [text]
+            case .texts(let texts): texts
+            }
+        }
     }
 
     /// The place of a setting.
-    package enum Origin: Hashable, Sendable {
+    package enum Origin: Hashable, Sendable, CustomStringConvertible {
         /// A line, from 1, of a file with this path.
         case file(String, line: Int)
         case variable(String)
+
+        /// `/etc/prefetch/config.toml:3` or `PREFETCH_JOBS`
+        package var description: String {
+            switch self {
+            case .file(let path, let line): "\(path):\(line)"
+            case .variable(let name): name
+            }
+        }
+
+        /// The line in the file; 0 for a variable.
+        package var line: Int {
+            if case .file(_, let line) = self { line } else { 0 }
+        }
     }
 
     package let table: Table
@@ -37,43 +70,5 @@ package struct ConfigurationSetting: Hashable, Sendable {
         self.key = key
         self.value = value
         self.origin = origin
-    }
-}
-
-extension ConfigurationSetting.Origin: CustomStringConvertible {
-    /// `/etc/prefetch/config.toml:3` or `PREFETCH_JOBS`
-    package var description: String {
-        switch self {
-        case .file(let path, let line): "\(path):\(line)"
-        case .variable(let name): name
-        }
-    }
-}
-
-extension ConfigurationSetting.Origin {
-    /// The line in the file; 0 for a variable.
-    package var line: Int {
-        if case .file(_, let line) = self { line } else { 0 }
-    }
-}
-
-extension ConfigurationSetting.Value {
-    /// The value's texts; none for a switch.
-    package var texts: [String] {
-        switch self {
-        case .isOn: []
-        case .text(let text): [text]
-        case .texts(let texts): texts
-        }
-    }
-}
-
-extension ConfigurationSetting.Table {
-    /// Whether the keys of the table are the names of flags of `run`.
-    var holdsFlags: Bool {
-        switch self {
-        case .root, .profile: true
-        case .variant, .prune, .list, .host: false
-        }
     }
 }

@@ -128,10 +128,3 @@ extension [EffectiveSettings.NamedTable] {
         return filter { !names.contains($0.name) }
     }
 }
-
-extension ConfigurationSetting.Table {
-    /// Whether the table counts in every profile.
-    fileprivate var isShared: Bool {
-        if case .profile = self { false } else { true }
-    }
-}
