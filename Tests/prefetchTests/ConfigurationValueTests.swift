@@ -1,5 +1,6 @@
 import ConfigurationFiles
 import Foundation
+import Manifests
 import Testing
 
 @testable import prefetch
@@ -108,6 +109,17 @@ struct ConfigurationValueTests {
 
     private static func file(_ text: String, isForeign: Bool = false) -> ConfigurationFile {
         ConfigurationFile(Array(text.utf8), path: "c", keys: .ofRun, isForeign: isForeign)
+    }
+
+    /// Each machine takes only its shard of a named list, too.
+    @Test func aNamedListHasTheOptionsOfTheRun() throws {
+        let command = try ParsedRun.command(
+            ["@shop"], file: "[list.shop]\nfile = \"shop.txt\"\nformat = \"csv\"")
+        var options = ManifestOptions()
+        options.shard = ShardFilter(index: 3) { { _, _ in 3 } }
+        let files = try command.invocation.lists.files(of: "@shop", options: options)
+        #expect(files.map { $0.options.shard?.index } == [3])
+        #expect(files.map { $0.options.format } == [.csv])
     }
 
     /// The place and key of each mistake.

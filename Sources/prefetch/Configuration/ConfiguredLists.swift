@@ -91,13 +91,8 @@ struct ConfiguredLists: Sendable {
             let message = UsageAdvice.oneLine(Flags<InputFlags>.message(for: error))
             throw UserError(.usage, "\(argument): \(message)")
         }
-        var own = input.manifestOptions(
-            variants: options.variants, keepsColumns: options.keepsColumns)
-        own.hostDefaults = options.hostDefaults
-        own.selection = options.selection
-        own.keepsSpelling = options.keepsSpelling
-        own.ignoredQuery = options.ignoredQuery
-        own.followsIndexes = options.followsIndexes
+        var own = options
+        input.apply(to: &own)
         return files.map { ($0, own) }
     }
 

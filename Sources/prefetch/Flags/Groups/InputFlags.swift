@@ -50,9 +50,7 @@ struct InputFlags: FlagRows {
             query. URLs that differ only in them are one image.
             """, inProjects: .refused
     ) { $0.run.entries.ignoredQuery = $1 }
-}
 
-extension InputFlags {
     static func combined(_ flags: Flags<InputFlags>) throws -> ColumnRules {
         var rules = ColumnRules(urlColumn: flags.urlColumn, hasHeader: !flags.hasNoHeader)
         for text in flags.columns {
@@ -98,14 +96,19 @@ extension Flags<InputFlags> {
         selection: EntrySelection = EntrySelection()
     ) -> ManifestOptions {
         var options = ManifestOptions()
-        options.format = self.format
-        options.baseURL = self.baseURL
-        options.columns = combined
-        options.readsPages = self.readsPages
+        apply(to: &options)
         options.keepsColumns = keepsColumns
         options.selection = selection
         options.ignoredQuery = self.ignoredQuery ?? .none
         options.variants = variants
         return options
+    }
+
+    /// Sets the options that may differ between the lists of a run.
+    func apply(to options: inout ManifestOptions) {
+        options.format = self.format
+        options.baseURL = self.baseURL
+        options.columns = combined
+        options.readsPages = self.readsPages
     }
 }
