@@ -21,9 +21,7 @@ struct FailedCommand: ParsableCommand {
               prefetch failed clear --host example.com
             """,
         subcommands: [ListFailures.self, RemoveFailures.self, ClearFailures.self])
-}
 
-extension FailedCommand {
     struct ListFailures: ParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "list",

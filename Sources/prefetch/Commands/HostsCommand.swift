@@ -20,9 +20,7 @@ struct HostsCommand: ParsableCommand {
               prefetch hosts clear example.com
             """,
         subcommands: [ListHosts.self, ClearHosts.self], defaultSubcommand: ListHosts.self)
-}
 
-extension HostsCommand {
     struct ListHosts: ParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "list",

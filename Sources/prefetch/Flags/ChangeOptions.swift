@@ -83,9 +83,7 @@ enum LockArgument: ExpressibleByArgument, Equatable {
         case .wait(let limit?): "wait=\(limit.quantityDescription)"
         }
     }
-}
 
-extension LockArgument {
     /// Returns the same, waiting at most for `time`; nil for any time.
     func limited(to time: Duration?) -> LockArgument {
         guard case .wait(let limit) = self, let time else { return self }

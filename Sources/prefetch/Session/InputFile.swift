@@ -171,9 +171,7 @@ struct InputFile {
         }
         return descriptor
     }
-}
 
-extension InputFile {
     static func names(in folder: String) throws(UserError) -> [String] {
         guard let listing = opendir(folder) else {
             throw UserError(folder, String(cString: strerror(errno)))

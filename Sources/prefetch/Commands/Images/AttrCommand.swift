@@ -22,9 +22,7 @@ struct AttrCommand: ParsableCommand {
         subcommands: [
             GetAttribute.self, SetAttribute.self, ListAttributes.self, RemoveAttributes.self,
         ])
-}
 
-extension AttrCommand {
     struct GetAttribute: SearchingCommand {
         static let configuration = CommandConfiguration(
             commandName: "get",
@@ -198,9 +196,7 @@ extension AttrCommand {
             }
         }
     }
-}
 
-extension AttrCommand {
     /// Makes an attribute. Swift alters arguments that aren't UTF-8, so they are refused.
     static func attribute(_ name: String, _ value: [UInt8]) throws -> EntryAttribute {
         guard hasTextOnly else {

@@ -109,9 +109,7 @@ enum VariantChoice {
     private static func recipes(of variants: [CacheCatalog.Item]) -> String {
         variants.map(\.recipe).sorted().joined(separator: ", ")
     }
-}
 
-extension VariantChoice {
     /// A usage error: no run has used this name.
     static func unknown(_ name: String, _ noted: [NotedVariant]) -> UserError {
         let names = noted.map(\.name)

@@ -158,11 +158,7 @@ struct RemoveCommand: SearchingCommand {
         }
         return missing
     }
-}
 
-// MARK: Names
-
-extension RemoveCommand {
     /// A user's name for an image.
     private struct RemovedName {
         /// The possible keys, likeliest first.

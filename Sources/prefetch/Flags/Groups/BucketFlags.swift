@@ -4,24 +4,6 @@ import ConfigurationFiles
 import Pipeline
 import PrefetchModel
 
-extension SinkFlags {
-    /// Amazon's tools do not write larger files.
-    private static let largestFile = 1 << 20
-
-    /// The bucket; nothing is sent.
-    ///
-    /// - Throws: `UserError` if there are no credentials, or libcurl is missing.
-    static func storage(
-        _ location: ObjectLocation, _ credentials: CredentialChoice,
-        _ configuration: RunConfiguration
-    ) throws -> ObjectStorage {
-        try ObjectStorage(
-            location, credentials: credentials, transfers: configuration.transfers,
-            until: configuration.runLimits.deadline, variable: environment,
-            file: { try? InputFile($0).read(limit: largestFile) }, wallClock: WallClock.now)
-    }
-}
-
 /// Flags of commands other than `run` about requests to a bucket.
 struct BucketFlags: FlagRows {
     static let flags = FlagTable(BucketFlags())
@@ -84,4 +66,20 @@ struct SinkFlags: FlagRows {
             profile's in ~/.aws; metadata requests them from the machine or container; none signs \
             nothing.
             """, inProjects: .refused)
+
+    /// Amazon's tools do not write larger files.
+    private static let largestFile = 1 << 20
+
+    /// The bucket; nothing is sent.
+    ///
+    /// - Throws: `UserError` if there are no credentials, or libcurl is missing.
+    static func storage(
+        _ location: ObjectLocation, _ credentials: CredentialChoice,
+        _ configuration: RunConfiguration
+    ) throws -> ObjectStorage {
+        try ObjectStorage(
+            location, credentials: credentials, transfers: configuration.transfers,
+            until: configuration.runLimits.deadline, variable: environment,
+            file: { try? InputFile($0).read(limit: largestFile) }, wallClock: WallClock.now)
+    }
 }

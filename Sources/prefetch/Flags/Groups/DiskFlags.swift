@@ -68,9 +68,7 @@ struct DiskFlags: FlagRows {
             `prefetch chmod` changes existing files. The cache remembers the mode (default: the \
             remembered one, else 0600).
             """, inProjects: .refused)
-}
 
-extension DiskFlags {
     static func combined(_ flags: Flags<DiskFlags>) throws {
         if let prune = flags.prune { _ = try PruneRules(specification: prune) }
     }

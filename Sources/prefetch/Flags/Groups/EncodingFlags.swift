@@ -51,6 +51,47 @@ struct EncodingFlags: FlagRows {
             every decoded image gets otherwise.
             """
     ) { $0.run.images.makesPlaceholders = !$1 }
+
+    /// The settings of all flags. Files of overlays are read here, once.
+    static func combined(_ flags: Flags<EncodingFlags>) throws -> EncodingSettings {
+        var settings = RunSettings(RunFlags.defaults)
+        try flags.apply(to: &settings)
+        let encoding = settings.encoding
+        let main = encoding.mainRecipe
+        let variants = try encoding.variantSet()
+        if flags.format.encode == .original, !main.transformations.isEmpty {
+            throw ValidationError(
+                """
+                --encode original stores the downloaded bytes, so it cannot be combined with \
+                --resize, --transform or --scale-down-pixels
+                """)
+        }
+        if flags.steps.linear, !main.resizes {
+            throw ValidationError("--linear needs a size, for example --resize 800x600")
+        }
+        for variant in variants {
+            if let format = EncodedFormats.missing(for: variant.recipe).first {
+                throw ValidationError(
+                    "variant \(variant.name): this build cannot encode \(format.rawValue); see --version"
+                )
+            }
+        }
+        if flags.check == .structure, !variants.contains(where: { $0.recipe.encoding == .original })
+        {
+            throw ValidationError("--check structure needs --encode original")
+        }
+        if flags.format.strip == .all, flags.format.encode == .original {
+            throw ValidationError(
+                "--encode original cannot be combined with --strip all: it stores the metadata, too"
+            )
+        }
+        if flags.format.animated != .keep, flags.format.encode == .original {
+            throw ValidationError(
+                "--encode original cannot be combined with --animated \(flags.format.animated.rawValue): "
+                    + "it stores animations")
+        }
+        return encoding
+    }
 }
 
 /// Flags about the format of the variant `main`.
@@ -152,49 +193,6 @@ struct StepFlags: FlagRows {
         "linear",
         help: "Resize in linear light: slower, and more accurate along sharp contrasts."
     ) { $0.encoding.main.isLinear = $1 }
-}
-
-extension EncodingFlags {
-    /// The settings of all flags. Files of overlays are read here, once.
-    static func combined(_ flags: Flags<EncodingFlags>) throws -> EncodingSettings {
-        var settings = RunSettings(RunFlags.defaults)
-        try flags.apply(to: &settings)
-        let encoding = settings.encoding
-        let main = encoding.mainRecipe
-        let variants = try encoding.variantSet()
-        if flags.format.encode == .original, !main.transformations.isEmpty {
-            throw ValidationError(
-                """
-                --encode original stores the downloaded bytes, so it cannot be combined with \
-                --resize, --transform or --scale-down-pixels
-                """)
-        }
-        if flags.steps.linear, !main.resizes {
-            throw ValidationError("--linear needs a size, for example --resize 800x600")
-        }
-        for variant in variants {
-            if let format = EncodedFormats.missing(for: variant.recipe).first {
-                throw ValidationError(
-                    "variant \(variant.name): this build cannot encode \(format.rawValue); see --version"
-                )
-            }
-        }
-        if flags.check == .structure, !variants.contains(where: { $0.recipe.encoding == .original })
-        {
-            throw ValidationError("--check structure needs --encode original")
-        }
-        if flags.format.strip == .all, flags.format.encode == .original {
-            throw ValidationError(
-                "--encode original cannot be combined with --strip all: it stores the metadata, too"
-            )
-        }
-        if flags.format.animated != .keep, flags.format.encode == .original {
-            throw ValidationError(
-                "--encode original cannot be combined with --animated \(flags.format.animated.rawValue): "
-                    + "it stores animations")
-        }
-        return encoding
-    }
 }
 
 extension Flags<EncodingFlags> {

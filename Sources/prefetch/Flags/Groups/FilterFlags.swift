@@ -47,9 +47,7 @@ struct FilterFlags: FlagRows {
         "min-bytes", value: "size",
         help: "Exclude images with a smaller downloaded file."
     ) { $0.run.images.filter.minimumBytes = $1 }
-}
 
-extension FilterFlags {
     /// The entries that the patterns select.
     static func combined(_ flags: Flags<FilterFlags>) throws -> EntrySelection {
         func patterns(_ texts: [String], _ flag: String) throws -> [EntrySelection.URLPattern] {

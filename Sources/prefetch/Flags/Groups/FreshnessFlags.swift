@@ -64,9 +64,7 @@ struct FreshnessFlags: FlagRows {
         help: "Also request blacklisted URLs, and hosts that earlier runs gave up on.",
         brief: "also request blacklisted URLs", isConfigurable: false
     ) { $0.run.retriesFailed = $1 }
-}
 
-extension FreshnessFlags {
     static func combined(_ flags: Flags<FreshnessFlags>) throws {
         if let minimum = flags.minimumLifetime,
             let maximum = flags.maximumLifetime,

@@ -57,9 +57,7 @@ struct ResponseFlags: FlagRows {
         $0.run.bodies.filters[filter.name] = filter
         $0.run.images.variants.filter(by: filter.name)
     }
-}
 
-extension ResponseFlags {
     /// The mistake in accepted statuses: one that never comes with an image.
     static func mistake(inAccepted statuses: StatusSet) -> String? {
         let isUnusable: (Int) -> Bool = { status in

@@ -29,9 +29,7 @@ struct ShardFlags: FlagRows {
         "plan", value: "file",
         help: "Take the shards of this plan, which `prefetch plan --shards N -o FILE` has made.",
         isConfigurable: false)
-}
 
-extension ShardFlags {
     static func combined(_ flags: Flags<ShardFlags>) throws {
         if flags.plan != nil, flags.shard == nil {
             throw ValidationError("--plan needs --shard with the index of the shard, or auto")

@@ -78,9 +78,7 @@ struct ShowingFlags: FlagRows {
     let verbose = RunFlag<Bool>(
         "verbose", short: "v", help: "Print the result of every entry.",
         brief: "print the result of every entry", isConfigurable: false)
-}
 
-extension ShowingFlags {
     static func combined(_ flags: Flags<ShowingFlags>) throws {
         if flags.quiet, flags.verbose { throw ValidationError("-q and -v cannot be combined") }
         if flags.reportsAbsolutePaths, flags.report == nil {

@@ -27,17 +27,7 @@ struct FlagRow: Sendable {
     var alternatives: [String] = []
     /// Whether values have credentials, and may be environment variables in a host's table.
     var holdsSecret = false
-}
 
-struct FlagParameter: Sendable {
-    /// The name in help.
-    let name: String
-    var isRepeatable = false
-    var type: (any ExpressibleByArgument.Type)?
-    var standard: (any ExpressibleByArgument & Sendable)?
-}
-
-extension FlagRow {
     /// The value's name in help; nil for a switch.
     var value: String? { parameter?.name }
 
@@ -78,6 +68,14 @@ extension FlagRow {
         }
         return value
     }
+}
+
+struct FlagParameter: Sendable {
+    /// The name in help.
+    let name: String
+    var isRepeatable = false
+    var type: (any ExpressibleByArgument.Type)?
+    var standard: (any ExpressibleByArgument & Sendable)?
 }
 
 /// The name of a property that the parser decodes.

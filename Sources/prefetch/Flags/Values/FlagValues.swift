@@ -1,5 +1,6 @@
 import ArgumentParser
 import CacheStorage
+import Glibc
 import Pipeline
 import PrefetchModel
 
@@ -131,4 +132,164 @@ enum Showing: String, ExpressibleByArgument, CaseIterable {
 /// Whether a run writes for the CI system that runs it.
 enum CIChoice: String, ExpressibleByArgument, CaseIterable {
     case auto, none
+}
+
+/// The shard of a run: `I/N`, `I` with a plan, `auto`, or `auto/N`.
+enum ShardArgument: ExpressibleByArgument, Hashable {
+    case one(index: Int, count: Int?)
+    /// The index of the array job that runs this command.
+    case auto(count: Int?)
+
+    init?(argument: String) {
+        let parts = argument.split(separator: "/", omittingEmptySubsequences: false)
+        guard parts.count <= 2 else { return nil }
+        var count: Int?
+        if parts.count == 2 {
+            guard let number = Int(digits: parts[1]), Shard.counts.contains(number) else {
+                return nil
+            }
+            count = number
+        }
+        if parts[0] == "auto" {
+            self = .auto(count: count)
+        } else {
+            guard let index = Int(digits: parts[0]) else { return nil }
+            self = .one(index: index, count: count)
+        }
+    }
+
+    static var allValueStrings: [String] { ["I/N", "auto", "auto/N"] }
+    static var defaultCompletionKind: CompletionKind { .list(["auto"]) }
+}
+
+/// The place of this process in an array job.
+struct ArrayTask: Hashable {
+    let index: Int
+    /// Nil if the engine does not tell.
+    let count: Int?
+    /// The variable that gives the index.
+    let variable: String
+}
+
+extension ArrayTask {
+    /// The environment of AWS Batch, Slurm or Kubernetes; nil outside an array job.
+    ///
+    /// Slurm gives the number of tasks that were submitted. It is that of the shards only if their
+    /// indexes are all from 0 on, which is not so when missing shards are submitted again.
+    init?(_ value: (String) -> String?) {
+        if let index = ArrayTask.number("AWS_BATCH_JOB_ARRAY_INDEX", value) {
+            self.init(
+                index: index, count: ArrayTask.number("AWS_BATCH_JOB_ARRAY_SIZE", value),
+                variable: "AWS_BATCH_JOB_ARRAY_INDEX")
+        } else if let index = ArrayTask.number("SLURM_ARRAY_TASK_ID", value) {
+            let count = ArrayTask.number("SLURM_ARRAY_TASK_COUNT", value)
+            let isWhole =
+                ArrayTask.number("SLURM_ARRAY_TASK_MIN", value) == 0
+                && ArrayTask.number("SLURM_ARRAY_TASK_MAX", value) == count.map { $0 - 1 }
+            self.init(index: index, count: isWhole ? count : nil, variable: "SLURM_ARRAY_TASK_ID")
+        } else if let index = ArrayTask.number("JOB_COMPLETION_INDEX", value) {
+            self.init(index: index, count: nil, variable: "JOB_COMPLETION_INDEX")
+        } else {
+            return nil
+        }
+    }
+
+    private static func number(_ name: String, _ value: (String) -> String?) -> Int? {
+        value(name).flatMap { Int(digits: $0) }
+    }
+}
+
+/// A time in the past: an age like `12h` or `7d`, or a date in UTC like `2026-11-21` or
+/// `2026-11-21T05:37:16Z`.
+enum SinceArgument: ExpressibleByArgument {
+    case ago(Duration)
+    case date(Timestamp)
+
+    /// The accepted forms, for messages.
+    static let form = "a duration like 12h or 7d, or a date like 2026-11-21 or 2026-11-21T05:37:16Z"
+
+    init?(argument: String) {
+        if let duration = Duration(quantity: argument) {
+            self = .ago(duration)
+        } else if let date = SinceArgument.date(argument) {
+            self = .date(date)
+        } else {
+            return nil
+        }
+    }
+
+    func moment(at now: Timestamp) -> Timestamp {
+        switch self {
+        case .ago(let duration): now.advanced(by: .zero - duration)
+        case .date(let date): date
+        }
+    }
+
+    /// Parses `YYYY-MM-DD` or `YYYY-MM-DDThh:mm:ssZ` (RFC 3339).
+    private static func date(_ text: String) -> Timestamp? {
+        let parts = text.split(separator: "T", omittingEmptySubsequences: false)
+        guard let date = parts.first, parts.count <= 2,
+            let days = numbers(date, separator: "-", digits: [4, 2, 2])
+        else { return nil }
+        var fields = tm()
+        fields.tm_year = days[0] - 1900
+        fields.tm_mon = days[1] - 1
+        fields.tm_mday = days[2]
+        if parts.count == 2 {
+            guard parts[1].last == "Z",
+                let times = numbers(parts[1].dropLast(), separator: ":", digits: [2, 2, 2])
+            else { return nil }
+            (fields.tm_hour, fields.tm_min, fields.tm_sec) = (times[0], times[1], times[2])
+        }
+        var normal = fields
+        let seconds = timegm(&normal)
+        // `timegm` accepts 31 February as a day in March.
+        guard normal.tm_mday == fields.tm_mday, normal.tm_mon == fields.tm_mon,
+            normal.tm_hour == fields.tm_hour, normal.tm_min == fields.tm_min,
+            normal.tm_sec == fields.tm_sec
+        else { return nil }
+        return Timestamp(seconds: Int64(seconds))
+    }
+
+    /// The parts as numbers, if each has the given count of digits.
+    private static func numbers(
+        _ text: Substring, separator: Character, digits: [Int]
+    ) -> [Int32]? {
+        let parts = text.split(separator: separator, omittingEmptySubsequences: false)
+        let numbers = parts.compactMap { Int32(digits: $0) }
+        return parts.map(\.utf8.count) == digits && numbers.count == parts.count ? numbers : nil
+    }
+}
+
+/// A time of the day in local time, `hh:mm`: the next moment with it.
+struct TimeOfDayArgument: ExpressibleByArgument {
+    private let hour: Int32
+    private let minute: Int32
+
+    init?(argument: String) {
+        let parts = argument.split(separator: ":", omittingEmptySubsequences: false)
+        guard parts.count == 2, (1...2).contains(parts[0].utf8.count), parts[1].utf8.count == 2,
+            let hour = Int32(digits: parts[0]), let minute = Int32(digits: parts[1]), hour < 24,
+            minute < 60
+        else { return nil }
+        (self.hour, self.minute) = (hour, minute)
+    }
+
+    /// The time until the next such moment, more than 0. The clock may be set back or forward in
+    /// between.
+    func timeLeft(at now: Timestamp) -> Duration {
+        var seconds = Int(now.milliseconds / 1000)
+        let second = seconds
+        var local = tm()
+        localtime_r(&seconds, &local)
+        (local.tm_hour, local.tm_min, local.tm_sec, local.tm_isdst) = (hour, minute, 0, -1)
+        var next = local
+        var time = mktime(&next)
+        if time <= second {
+            next = local
+            next.tm_mday += 1
+            time = mktime(&next)
+        }
+        return Timestamp(seconds: Int64(time)).timeSince(now)
+    }
 }
