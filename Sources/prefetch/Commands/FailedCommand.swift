@@ -119,15 +119,14 @@ struct FailedCommand: ParsableCommand {
                 """)
 
         @Argument(help: .value("url", "URLs, or their cache keys."))
-        var urls: [String]
+        var images: [ImageName]
 
         @OptionGroup var options: ChangeOptions
 
         func run() throws {
             try options.change { cache in
                 var missing: [String] = []
-                for url in urls {
-                    let name = ImageName(url)
+                for name in images {
                     let isRemoved = try name.find { key in
                         try cache.failures.remove(key: key) ? true : nil
                     }

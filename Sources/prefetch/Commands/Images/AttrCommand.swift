@@ -33,7 +33,7 @@ struct AttrCommand: ParsableCommand {
                 """)
 
         @Argument(help: .value("url", "The image's URL, or its cache key."))
-        var url: String
+        var image: ImageName
 
         @Argument(help: .value("name", "The attribute's name."))
         var name: String
@@ -41,11 +41,8 @@ struct AttrCommand: ParsableCommand {
         @OptionGroup var cache: CacheOptions
 
         func run() throws {
-            let image = ImageName(url)
             let catalog = try cache.catalog()
-            guard let resource = try image.find(in: catalog, catalog.resource) else {
-                throw image.isNotInTheCache
-            }
+            let resource = try image.found(catalog.resource, keyOfURL: catalog.key(ofURL:))
             guard let value = try catalog.attribute(name, of: resource) else {
                 throw AttrCommand.isMissing(name, of: image)
             }
@@ -68,7 +65,7 @@ struct AttrCommand: ParsableCommand {
                 """)
 
         @Argument(help: .value("url", "The image's URL, or its cache key."))
-        var url: String
+        var image: ImageName
 
         @Argument(help: .value("name", "The attribute's name."))
         var name: String
@@ -91,15 +88,13 @@ struct AttrCommand: ParsableCommand {
         }
 
         func run() throws {
-            let image = ImageName(url)
             // Checks the name before waiting for standard input.
             _ = try AttrCommand.attribute(name, [])
             let attribute = try AttrCommand.attribute(name, readValue())
             try options.change { cache in
-                let isSet = try image.find(
+                _ = try image.found(
                     { try cache.attributes.set(attribute, key: $0) ? true : nil },
                     keyOfURL: CacheCatalog(cache).key(ofURL:))
-                if isSet == nil { throw image.isNotInTheCache }
             }
         }
 
@@ -124,7 +119,7 @@ struct AttrCommand: ParsableCommand {
                 """)
 
         @Argument(help: .value("url", "The image's URL, or its cache key."))
-        var url: String
+        var image: ImageName
 
         @OptionGroup var cache: CacheOptions
 
@@ -136,11 +131,8 @@ struct AttrCommand: ParsableCommand {
         var json = false
 
         func run() throws {
-            let image = ImageName(url)
             let catalog = try cache.catalog()
-            guard let resource = try image.find(in: catalog, catalog.resource) else {
-                throw image.isNotInTheCache
-            }
+            let resource = try image.found(catalog.resource, keyOfURL: catalog.key(ofURL:))
             let attributes = try catalog.attributes(of: resource)
             if json {
                 var object = JSONObject()
@@ -171,7 +163,7 @@ struct AttrCommand: ParsableCommand {
                 """)
 
         @Argument(help: .value("url", "The image's URL, or its cache key."))
-        var url: String
+        var image: ImageName
 
         @Argument(help: .value("name", "The attributes' names."))
         var names: [String]
@@ -179,15 +171,13 @@ struct AttrCommand: ParsableCommand {
         @OptionGroup var options: ChangeOptions
 
         func run() throws {
-            let image = ImageName(url)
             for name in names { _ = try AttrCommand.attribute(name, []) }
             try options.change { cache in
                 var missing: [String] = []
                 for name in names {
-                    let wasThere = try image.find(
+                    let wasThere = try image.found(
                         { try cache.attributes.remove(name, key: $0) },
                         keyOfURL: CacheCatalog(cache).key(ofURL:))
-                    guard let wasThere else { throw image.isNotInTheCache }
                     if !wasThere { missing.append(name) }
                 }
                 if !missing.isEmpty {

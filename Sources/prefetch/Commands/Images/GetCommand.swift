@@ -102,7 +102,7 @@ struct GetCommand: SearchingCommand {
     func run() throws {
         guard let url else { return try answerBatch() }
         let now = WallClock.now()
-        let image = ImageName(url)
+        let image = ImageName(argument: url)
         if let sink { try fetch(image, from: sink) }
         let catalog = try catalog(for: image)
         let choice = try wanted.choice(from: catalog)

@@ -1,3 +1,4 @@
+import ArgumentParser
 import CacheStorage
 import PrefetchModel
 import Reporting
@@ -5,12 +6,10 @@ import URLParsing
 import Upkeep
 
 /// The URL or cache key that a user gives for a cached image.
-struct ImageName {
+struct ImageName: ExpressibleByArgument {
     let text: String
 
-    init(_ text: String) {
-        self.text = text
-    }
+    init(argument: String) { text = argument }
 
     var shown: String { RedactedURL(text).description }
 
@@ -27,6 +26,16 @@ struct ImageName {
         guard let url = try canonicalKey else { return nil }
         if url != text, let value = try lookUp(url) { return value }
         return try keyOfURL(url).flatMap(lookUp)
+    }
+
+    /// Looks up the text like ``find(_:keyOfURL:)``.
+    ///
+    /// - Throws: also `UserError` with status 1 for an image that is not in the cache.
+    func found<Value>(
+        _ lookUp: (String) throws -> Value?, keyOfURL: (String) throws -> String?
+    ) throws -> Value {
+        if let value = try find(lookUp, keyOfURL: keyOfURL) { return value }
+        throw UserError(.incomplete, "\(shown): not in the cache")
     }
 
     /// Looks up the text like ``find(_:keyOfURL:)``, with the keys of a cache's URLs.
@@ -52,10 +61,6 @@ struct ImageName {
                 return nil
             }
         }
-    }
-
-    var isNotInTheCache: UserError {
-        UserError(.incomplete, "\(shown): not in the cache")
     }
 }
 

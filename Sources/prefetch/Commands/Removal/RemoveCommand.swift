@@ -178,7 +178,7 @@ struct RemoveCommand: SearchingCommand {
     private func names() throws -> [RemovedName] {
         guard batch else {
             return try urls.map { text in
-                let name = ImageName(text)
+                let name = ImageName(argument: text)
                 let key = try name.canonicalKey
                 return RemovedName(
                     keys: [text] + (key == text ? [] : [key].compactMap(\.self)), url: key,
