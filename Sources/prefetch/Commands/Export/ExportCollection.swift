@@ -1,6 +1,10 @@
+import CacheStorage
 import Exporting
+import Manifests
 import PrefetchModel
 import Reporting
+import Threading
+import Upkeep
 
 /// The images to export, and the losses.
 struct ExportCollection {
@@ -130,6 +134,212 @@ struct ExportCollection {
             var object = JSONObject()
             for loss in Loss.allCases { object.add(loss.rawValue, counts[loss] ?? 0) }
             return object
+        }
+    }
+}
+
+/// An entry's image, or the reason for its absence.
+enum ExportFinding: Sendable {
+    case image(
+        ExportedImage, path: Result<String, NamingProblem>, place: String?, isStale: Bool)
+    case none(number: Int, message: String, ExportCollection.Loss)
+}
+
+/// An entry of a list, or a stored image.
+private struct ExportEntry {
+    let number: Int
+    let url: String
+    let normalizedURL: String
+    /// The list and the line of an entry.
+    let place: String?
+    let extras: EntryExtras?
+}
+
+/// Finds images in the cache, by a connection of its own.
+private struct ExportFinder: Sendable {
+    let catalog: CacheCatalog
+    let choices: [(name: String, choice: VariantChoice)]
+    let runs: VariantSet?
+    /// A plan without images, which names them.
+    let names: ExportPlan
+    let rules: ExportRules
+    let now: Timestamp
+
+    func images(of batch: EntryBatch, after count: Int) throws(StorageError) -> [ExportFinding] {
+        let keys = batch.records.map { String(decoding: batch.text[$0.key], as: UTF8.self) }
+        var findings: [ExportFinding] = []
+        findings.reserveCapacity(keys.count * choices.count)
+        var number = count
+        for (record, found) in zip(batch.records, try catalog.variants(ofKeys: keys)) {
+            number += 1
+            let place = "\(batch.manifest):\(record.line)"
+            guard record.problem < 0 else {
+                let message = batch.problems[record.problem].failure.message
+                findings.append(.none(number: number, message: "\(place): \(message)", .invalid))
+                continue
+            }
+            let url = batch.url(of: record).withoutCredentials.text
+            var found = found
+            if found.isEmpty, let key = try catalog.key(ofURL: url) {
+                found = try catalog.variants(of: key)
+            }
+            let extras = batch.extras(of: record)
+            let entry = ExportEntry(
+                number: number, url: extras?.spelling ?? url, normalizedURL: url, place: place,
+                extras: extras)
+            try add(found, entry, to: &findings)
+        }
+        return findings
+    }
+
+    /// The chosen variants of a stored image.
+    func images(of variants: [CacheCatalog.Item], number: Int) throws(StorageError)
+        -> [ExportFinding]
+    {
+        guard let resource = variants.first?.resource else { return [] }
+        var findings: [ExportFinding] = []
+        let entry = ExportEntry(
+            number: number, url: resource.listedURL, normalizedURL: resource.listedURL, place: nil,
+            extras: nil)
+        try add(variants, entry, to: &findings)
+        return findings
+    }
+
+    private func add(
+        _ variants: [CacheCatalog.Item], _ entry: ExportEntry, to findings: inout [ExportFinding]
+    ) throws(StorageError) {
+        for (name, choice) in choices {
+            let item: CacheCatalog.Item?
+            var reason = "not in the cache"
+            do throws(UserError) {
+                item = try choice.chosen(of: variants, by: entry.extras, in: runs)
+            } catch {
+                item = nil
+                reason = error.message
+            }
+            guard let item else {
+                // Without a list, images that lack the variant are not expected.
+                if let place = entry.place {
+                    let message = "\(place): \(RedactedURL(entry.url)): not exported: \(reason)"
+                    findings.append(.none(number: entry.number, message: message, .missing))
+                }
+                continue
+            }
+            let image = try image(of: item, as: name, entry)
+            let path = Result { () throws(NamingProblem) in try names.path(of: image) }
+            findings.append(
+                .image(
+                    image, path: path, place: entry.place, isStale: item.standing(at: now) != .fresh
+                ))
+        }
+    }
+
+    private func image(
+        of item: CacheCatalog.Item, as name: String, _ entry: ExportEntry
+    ) throws(StorageError) -> ExportedImage {
+        var attributes: [EntryAttribute] = []
+        if rules.layout.describesImages || rules.pattern?.needsAttributes == true {
+            let own = entry.extras?.attributes ?? []
+            let names = Set(own.map(\.name))
+            attributes =
+                own
+                + (try catalog.attributes(of: item.resource)).filter {
+                    !names.contains($0.name) && !$0.name.hasPrefix("prefetch.")
+                }
+        }
+        return ExportedImage(
+            number: entry.number, url: entry.url, normalizedURL: entry.normalizedURL,
+            key: item.resource.key, variant: name, stored: item.image,
+            fetchedAt: item.download.fetchedAt,
+            expiresAt: item.expiresAt, attributes: attributes, columns: entry.extras?.columns,
+            source: rules.layout.needsSources ? try catalog.source(of: item.resource) : nil)
+    }
+}
+
+extension ExportCommand {
+    /// Plans the images of the lists, or all images.
+    func collectImages(
+        from catalog: CacheCatalog, _ configured: ConfiguredLists,
+        without damaged: Set<ContentDigest>,
+        at now: Timestamp
+    ) throws -> ExportCollection {
+        let rules = try options.rules
+        var collection = ExportCollection(plan: ExportPlan(rules, at: now), without: damaged)
+        let choices = try choices(from: catalog)
+        let names = collection.plan
+        // The rows of all images are streamed, so their details need another connection.
+        let finders = try (0..<(lists.isEmpty ? 1 : AvailableProcessors.count)).map { _ in
+            ExportFinder(
+                catalog: try CacheCatalog(directory: catalog.directory), choices: choices,
+                runs: choices[0].choice.variantsOfRuns, names: names, rules: rules, now: now)
+        }
+        if lists.isEmpty {
+            try addAll(catalog, to: &collection, finders[0])
+        } else {
+            try addListed(configured, to: &collection, finders)
+        }
+        return collection
+    }
+
+    private func choices(
+        from catalog: CacheCatalog
+    ) throws -> [(name: String, choice: VariantChoice)] {
+        let noted = try catalog.variantNames()
+        let names = options.variant.isEmpty ? [VariantName.main.text] : options.variant
+        return try names.map { name in
+            guard name == VariantName.main.text || noted.contains(where: { $0.name == name }) else {
+                throw VariantChoice.unknown(name, noted)
+            }
+            return (name, .name(name, noted: noted))
+        }
+    }
+
+    private func addAll(
+        _ catalog: CacheCatalog, to collection: inout ExportCollection, _ finder: ExportFinder
+    ) throws {
+        var group: [CacheCatalog.Item] = []
+        var number = 0
+        func addGroup() throws {
+            number += group.isEmpty ? 0 : 1
+            for finding in try finder.images(of: group, number: number) { collection.add(finding) }
+            group = []
+        }
+        try catalog.forEachVariant { item in
+            if group.first?.resource.key != item.resource.key { try addGroup() }
+            group.append(item)
+        }
+        try addGroup()
+    }
+
+    private func addListed(
+        _ configured: ConfiguredLists, to collection: inout ExportCollection,
+        _ finders: [ExportFinder]
+    ) throws {
+        var options = input.manifestOptions(variants: finders[0].runs, keepsColumns: true)
+        options.keepsSpelling = true
+        var entries = try ManifestSequence(
+            arguments: lists, options: options, configured: configured, copiesIn: cache,
+            isQuiet: quiet, allowsEmptyLists: tree.allowsEmpty)
+        var count = 0
+        while true {
+            // A batch for each thread.
+            var work: [(finder: ExportFinder, batch: EntryBatch, count: Int)] = []
+            while work.count < finders.count, let batch = try entries.nextBatch() {
+                work.append((finders[work.count], batch, count))
+                count += batch.records.count
+            }
+            if work.isEmpty {
+                if !tree.allowsPartialLists { collection.gap = entries.gap }
+                return
+            }
+            let found = work.parallelMap(workers: work.count, name: "look-up") { work in
+                Result { () throws(StorageError) in
+                    try work.finder.images(of: work.batch, after: work.count)
+                }
+            }
+            for findings in found {
+                for finding in try findings.get() { collection.add(finding) }
+            }
         }
     }
 }

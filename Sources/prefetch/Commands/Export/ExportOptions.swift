@@ -205,8 +205,7 @@ struct ExportMapOptions: ParsableArguments {
     }
 
     func write(_ rows: [ExportPlan.Row]) throws {
-        for (path, bytes) in [(map, ExportMapOptions.table), (mapJSON, ExportMapOptions.jsonLines)]
-        {
+        for (path, bytes) in [(map, Self.table), (mapJSON, Self.jsonLines)] {
             if let path { try OutputFile.replace(path, with: bytes(rows)) }
         }
     }
