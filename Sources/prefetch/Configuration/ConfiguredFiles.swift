@@ -3,12 +3,7 @@ import PrefetchModel
 
 /// The files that are in force by configuration: its own files, files that any key of them or a
 /// variable names, and files of credentials. No command may write over one.
-struct ConfiguredFiles {
-    /// The configuration files, whether they exist or not.
-    let configuration: [WrittenFiles.Use]
-    /// The files that they and the environment name, in any profile.
-    let named: [WrittenFiles.Use]
-
+enum ConfiguredFiles {
     /// Flags that name files which are only written. A page may be written by two commands.
     private static let outputs: Set<String> = [
         ShowingFlags.flags.report.row.name, ShowingFlags.flags.metrics.row.name,
@@ -16,14 +11,11 @@ struct ConfiguredFiles {
         ShowingFlags.flags.page.row.name,
     ]
 
-    /// Mistakes in the files do not matter here.
-    init(_ choice: ConfigurationChoice) {
-        let search = ConfigurationSearch(file: choice.file, trustsProject: true)
-        configuration = search.paths.map {
-            WrittenFiles.Use(path: $0, name: "the configuration")
-        }
+    /// The files that the configuration files and the environment name, in any profile. Mistakes in
+    /// the files do not matter here.
+    static func named(by choice: ConfigurationChoice) -> [WrittenFiles.Use] {
         // All files are protected: the next call may read others.
-        let files = search.paths.compactMap { path -> ConfigurationFile? in
+        let files = choice.paths.compactMap { path -> ConfigurationFile? in
             let bytes = try? InputFile.readRegular(path, limit: ConfigurationFile.maximumBytes)
             guard let bytes else { return nil }
             return ConfigurationFile(bytes, path: path, keys: .ofRun, isForeign: false)
@@ -47,8 +39,7 @@ struct ConfiguredFiles {
         let variables =
             RouteFlags.flags.authorityFile.row.environment
             + ["AWS_CA_BUNDLE", "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"]
-        named += WrittenFiles.uses(variables.map { ($0, environment($0)) })
-        self.named = named
+        return named + WrittenFiles.uses(variables.map { ($0, environment($0)) })
     }
 
     private static func uses(

@@ -35,7 +35,7 @@ struct ConfiguredHosts: Sendable {
 
     /// Gives the hosts of the tables configurations of their own: the run's with their settings.
     func apply(to configuration: inout RunConfiguration) throws {
-        for case let filter? in hosts.map(\.fields.bodyFilter?.filter) {
+        for case let filter? in hosts.map(\.fields.bodyFilter) {
             configuration.bodies.filters[filter.name] = filter
         }
         guard hosts.contains(where: \.changesRun) else { return }

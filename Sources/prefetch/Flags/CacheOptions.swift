@@ -102,7 +102,7 @@ struct CacheFlags: FlagRows {
 
 /// Flags that choose configuration files.
 ///
-/// They are evaluated before the parser runs, by ``ConfigurationSearch``: the files give arguments.
+/// They are evaluated before the parser runs, by ``ConfigurationChoice``: the files give arguments.
 struct ConfigurationFlags: FlagRows {
     static let flags = FlagTable(ConfigurationFlags())
 

@@ -42,9 +42,10 @@ struct WrittenFiles {
     ///   or another cache, under any name.
     func check(cacheDirectory: String?, _ choice: ConfigurationChoice) throws {
         guard written.contains(where: { $0.path != "-" }) else { return }
-        let configured = ConfiguredFiles(choice)
-        let inForce =
-            read + configured.named + (replacesConfiguration ? [] : configured.configuration)
+        let configuration =
+            replacesConfiguration
+            ? [] : choice.paths.map { Use(path: $0, name: "the configuration") }
+        let inForce = read + ConfiguredFiles.named(by: choice) + configuration
         for (index, use) in written.enumerated() where use.path != "-" {
             let others =
                 inForce.map { ($0, $0.path == "-" ? "/dev/stdin" : $0.path) }

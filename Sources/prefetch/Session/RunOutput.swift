@@ -10,7 +10,7 @@ import Threading
 struct RunOutput: Sendable {
     let reporter: RunReporter
     let status: StatusFile
-    private let showing: Flags<ShowingFlags>
+    let showing: Flags<ShowingFlags>
     private let directory: CacheDirectory
     /// The cache's path as the user gave it.
     let cachePath: String

@@ -39,7 +39,7 @@ struct ConfigCommand: ParsableCommand {
         @Argument(
             help: .value(
                 "file",
-                "The file to write; - is standard output (default: \(ConfigurationSearch.projectFile))."
+                "The file to write; - is standard output (default: \(ConfigurationChoice.projectFile))."
             ), completion: .file())
         var file: String?
 
@@ -47,7 +47,7 @@ struct ConfigCommand: ParsableCommand {
         var force = false
 
         func run() throws {
-            let path = file ?? ConfigurationSearch.projectFile
+            let path = file ?? ConfigurationChoice.projectFile
             if path != "-", !force, access(path, F_OK) == 0 {
                 throw UserError(
                     "\(path): exists already", hint: "--force replaces it; - prints the text")
@@ -85,9 +85,7 @@ struct ConfigCommand: ParsableCommand {
         func run() throws {
             var choice = ConfigurationChoice(options)
             if let file { choice.file = file }
-            let files = try ConfigurationSearch(
-                file: choice.file, trustsProject: choice.trustsProject
-            ).files()
+            let files = try choice.files()
             var problems = files.flatMap(\.problems).map(\.userError)
             // After other mistakes only values that no other setting could make right: the
             // settings of wrong lines are missing.

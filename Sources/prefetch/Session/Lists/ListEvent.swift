@@ -69,16 +69,12 @@ final class ListLog: Sendable {
     }
 
     private let output: RunOutput
-    private let isQuiet: Bool
-    private let isVerbose: Bool
     private let isOffline: Bool
     private let allowsEmptyLists: Bool
     private let counts = Monitor(ListTotals())
 
     init(_ output: RunOutput, _ command: RunCommand) {
         self.output = output
-        isQuiet = command.showing.quiet
-        isVerbose = command.showing.verbose
         isOffline = command.freshness.offline
         allowsEmptyLists = command.result.allowsEmptyLists
     }
@@ -90,11 +86,13 @@ final class ListLog: Sendable {
             // Cron mails it once, like an outage.
             if list.isNews {
                 output.reporter.message("\(name): \(list.text)")
-            } else if list.isFallback || !isQuiet && (isVerbose || isOffline) {
+            } else if list.isFallback
+                || !output.showing.quiet && (output.showing.verbose || isOffline)
+            {
                 output.note("\(name): \(list.text)")
             }
         case .format(let name, let format):
-            if isVerbose { output.reporter.message("\(name): format \(format)") }
+            if output.showing.verbose { output.reporter.message("\(name): format \(format)") }
         case .note(let text, let remedy): output.note(text, remedy)
         case .empty(let list): counts.withLock { $0.empty.append(list) }
         case .otherShards(let entries): counts.withLock { $0.otherShards += entries }
@@ -114,7 +112,7 @@ final class ListLog: Sendable {
         if !allowsEmptyLists {
             summary.exitStatus = 1
             output.reporter.message(text + "; with --allow-empty that is no failure", hint: hint)
-        } else if !isQuiet {
+        } else if !output.showing.quiet {
             output.reporter.message(text, hint: hint)
         }
     }
