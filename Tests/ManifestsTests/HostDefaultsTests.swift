@@ -10,12 +10,10 @@ struct HostDefaultsTests {
         func rule(
             _ pattern: String, _ days: Int, _ header: String
         ) throws -> (HostPattern, HostDefaults) {
-            (
-                try #require(HostPattern(pattern)),
-                HostDefaults(
-                    timeToLive: .seconds(days * 86400),
-                    headers: [try HeaderField(requestLine: header)])
-            )
+            var defaults = HostDefaults()
+            defaults.timeToLive = .seconds(days * 86400)
+            defaults.headers = [try HeaderField(requestLine: header)]
+            return (try #require(HostPattern(pattern)), defaults)
         }
         let defaults = HostTable([
             try rule("*", 1, "A: any"), try rule("*.b", 2, "A: sub"), try rule("x.b", 3, "A: one"),

@@ -56,18 +56,12 @@ package struct EntrySelection: Sendable {
 
 /// Fields for the entries of some hosts; an entry's own fields are stronger.
 package struct HostDefaults: Sendable {
-    package let timeToLive: Duration?
-    package let headers: [HeaderField]
+    package var timeToLive: Duration?
+    package var headers: [HeaderField] = []
     /// The filter of bodies; nil for the run's.
-    package let bodyFilter: BodyFiltering?
+    package var bodyFilter: BodyFiltering?
 
-    package init(
-        timeToLive: Duration? = nil, headers: [HeaderField] = [], bodyFilter: BodyFiltering? = nil
-    ) {
-        self.timeToLive = timeToLive
-        self.headers = headers
-        self.bodyFilter = bodyFilter
-    }
+    package init() {}
 
     package var isEmpty: Bool { timeToLive == nil && headers.isEmpty && bodyFilter == nil }
 

@@ -28,7 +28,7 @@ struct FreshnessFlags: FlagRows {
         "ttl", value: "duration",
         help: "How long images are fresh, whatever the origin says, even no-store.",
         brief: "how long images are fresh, whatever the origin says",
-        inHosts: .entries { $0.lifetime = $1 }
+        inHosts: .entries { $0.defaults.timeToLive = $1 }
     ) { $0.run.lifetimes.forced = $1 }
 
     let minimumLifetime = RunFlag<Duration?>(

@@ -33,7 +33,8 @@ struct SenderFlags: FlagRows {
             """, brief: "header field for every request, or @FILE",
         inProjects: .refusedWithSecrets,
         inHosts: .entries {
-            $0.headers = $0.headers.replaced(by: try RequestFiles.fields(of: $1))
+            $0.defaults.headers = $0.defaults.headers.replaced(
+                by: try RequestFiles.fields(of: $1))
         }, holdsSecret: true
     ) { $0.run.requests.fields = try RequestFiles.fields(of: $1) }
 
@@ -41,7 +42,8 @@ struct SenderFlags: FlagRows {
         "user-agent", value: "text", sets: \.run.userAgent,
         help: "Value of the User-Agent field.",
         inHosts: .entries {
-            $0.headers = $0.headers.replaced(by: [HeaderField(name: "User-Agent", value: $1)])
+            $0.defaults.headers = $0.defaults.headers.replaced(
+                by: [HeaderField(name: "User-Agent", value: $1)])
         },
         check: ValueCheck {
             $0.utf8.contains { $0 < 0x20 || $0 == 0x7F }

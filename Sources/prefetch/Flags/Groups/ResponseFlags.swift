@@ -51,7 +51,11 @@ struct ResponseFlags: FlagRows {
             Turn each body into an image first: base64, or a command that reads it on standard \
             input; or none. frames:CMD serves many bodies, each after its length (4 bytes, \
             big-endian).
-            """, inProjects: .refused, inHosts: .entries { $0.bodyFilter = $1 }
+            """, inProjects: .refused,
+        inHosts: .entries {
+            $0.bodyFilter = $1.filter
+            $0.defaults.bodyFilter = $1.filter.map { .filtered($0.name) } ?? BodyFiltering.none
+        }
     ) {
         guard let filter = $1.filter else { return }
         $0.run.bodies.filters[filter.name] = filter

@@ -14,7 +14,6 @@ struct RunFlag<Value: Sendable>: Sendable {
     private let hosts: HostEffect<Value>?
     /// The parser's property.
     private let property: @Sendable () -> Any
-    private let decoded: @Sendable (KeyedDecodingContainer<FlagKey>, FlagKey) throws -> Value
     /// Reads the value of a table of a host, which has one.
     private let parsed: @Sendable (ConfigurationSetting.Value) throws -> Value
 }
@@ -51,7 +50,6 @@ extension RunFlag where Value: ExpressibleByArgument {
                     wrappedValue: defaultValue, name: row.names, help: row.argumentHelp,
                     completion: row.completion)
             },
-            decoded: { try $0.decode(Option<Value>.self, forKey: $1).wrappedValue },
             parsed: { try row.value(in: $0) })
     }
 
@@ -95,7 +93,6 @@ extension RunFlag {
                     wrappedValue: nil, name: row.names, help: row.argumentHelp,
                     completion: row.completion)
             },
-            decoded: { try $0.decode(Option<Value>.self, forKey: $1).wrappedValue },
             parsed: { try row.value(in: $0) as Wrapped })
     }
 
@@ -118,7 +115,6 @@ extension RunFlag {
                     wrappedValue: [], name: row.names, help: row.argumentHelp,
                     completion: row.completion)
             },
-            decoded: { try $0.decode(Option<[String]>.self, forKey: $1).wrappedValue },
             parsed: { $0.texts })
     }
 
@@ -136,7 +132,6 @@ extension RunFlag {
         self.init(
             row: row, defaultValue: false, check: .none, effect: effect, hosts: hosts,
             property: { Flag(wrappedValue: false, name: row.names, help: row.argumentHelp) },
-            decoded: { try $0.decode(Flag<Bool>.self, forKey: $1).wrappedValue },
             parsed: { $0 == .isOn(true) })
     }
 }
@@ -179,7 +174,9 @@ extension RunFlag: AnyRunFlag {
     var argument: Any { property() }
 
     func decode(_ container: KeyedDecodingContainer<FlagKey>) throws -> any Sendable {
-        try decoded(container, row.key)
+        row.value == nil
+            ? try container.decode(Flag<Value>.self, forKey: row.key).wrappedValue
+            : try container.decode(Option<Value>.self, forKey: row.key).wrappedValue
     }
 
     func check(_ value: any Sendable) throws {

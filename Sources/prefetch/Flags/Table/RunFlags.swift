@@ -141,13 +141,7 @@ struct RunSettings: Sendable {
 
 /// The entry fields that the table of a host sets.
 struct HostFields: Sendable {
-    var lifetime: Duration?
-    var headers: [HeaderField] = []
-    var bodyFilter: BodyFilterArgument?
-
-    var defaults: HostDefaults {
-        HostDefaults(
-            timeToLive: lifetime, headers: headers,
-            bodyFilter: bodyFilter.map { $0.filter.map { .filtered($0.name) } ?? .none })
-    }
+    var defaults = HostDefaults()
+    /// The filter that they name.
+    var bodyFilter: BodyFilter?
 }
