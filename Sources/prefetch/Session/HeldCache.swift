@@ -28,7 +28,7 @@ struct HeldCache {
             try OpenCache.openForRun(
                 path: path, waiting: $0, keepsOrphans: true, at: now, whenHeld: $1)
         }
-        SalvageText.lines(opened.repair, path: path).forEach(StandardError.write)
+        opened.repair.salvageMessages(in: path).forEach(StandardError.write)
         return opened
     }
 
@@ -79,7 +79,7 @@ struct HeldCache {
 extension OpenCache.Repair {
     /// Lines about damage by an unclean shutdown or the disk.
     func messages(in path: String, _ freshness: Flags<FreshnessFlags>) -> [String] {
-        var lines = SalvageText.lines(self, path: path)
+        var lines = salvageMessages(in: path)
         if let untidy {
             lines.append("prefetch: \(untidy.description); left in place")
             if let hint = untidy.hint { lines.append("hint: \(hint)") }
@@ -98,6 +98,28 @@ extension OpenCache.Repair {
             lines.append("prefetch: \(path): \(missingImages) cached \(files) \(state)\(rest)")
         }
         return lines
+    }
+
+    /// A message about a damaged or missing database that a run has replaced, and a hint; empty if
+    /// the database was good.
+    func salvageMessages(in path: String) -> [String] {
+        let isEmpty = salvage.map { $0.salvaged.isEmpty && $0.restored.isEmpty } ?? true
+        let end = salvage.map(\.text) ?? "starting a new one"
+        if let (name, message) = damage {
+            return [
+                "prefetch: \(path)/prefetch.sqlite: damaged (\(message)); renamed to \(name); \(end)",
+                isEmpty
+                    ? "hint: images are downloaded again; identical files are kept"
+                    : "hint: missing images are downloaded again; identical files are kept; "
+                        + "`prefetch verify --repair` removes the rest",
+            ]
+        }
+        guard hadNoDatabase else { return [] }
+        return [
+            "prefetch: \(path): contains images but no database; \(end)",
+            "hint: \(isEmpty ? "images" : "missing images") are downloaded again; "
+                + "identical files are kept",
+        ]
     }
 }
 
@@ -118,47 +140,25 @@ extension HostLog {
     }
 }
 
-/// The message about a damaged or missing database that a run has replaced.
-enum SalvageText {
-    /// A message and a hint; empty if the database was good.
-    static func lines(_ repair: OpenCache.Repair, path: String) -> [String] {
-        let isEmpty = repair.salvage.map { $0.salvaged.isEmpty && $0.restored.isEmpty } ?? true
-        let end = repair.salvage.map(text) ?? "starting a new one"
-        if let (name, message) = repair.damage {
-            return [
-                "prefetch: \(path)/prefetch.sqlite: damaged (\(message)); renamed to \(name); \(end)",
-                isEmpty
-                    ? "hint: images are downloaded again; identical files are kept"
-                    : "hint: missing images are downloaded again; identical files are kept; "
-                        + "`prefetch verify --repair` removes the rest",
-            ]
-        }
-        guard repair.hadNoDatabase else { return [] }
-        return [
-            "prefetch: \(path): contains images but no database; \(end)",
-            "hint: \(isEmpty ? "images" : "missing images") are downloaded again; "
-                + "identical files are kept",
-        ]
-    }
-
+extension SalvageReport {
     /// `salvaged 1998 images, 3 failures; 2 images from the snapshot of 2026-11-23T03:00:00Z`
-    static func text(_ report: SalvageReport) -> String {
+    var text: String {
         var parts: [String] = []
-        if !report.salvaged.isEmpty { parts.append("salvaged \(text(report.salvaged))") }
-        if let time = report.snapshotTime {
-            parts.append("\(text(report.restored)) from the snapshot of \(time)")
+        if !salvaged.isEmpty { parts.append("salvaged \(text(salvaged))") }
+        if let time = snapshotTime {
+            parts.append("\(text(restored)) from the snapshot of \(time)")
         }
         if parts.isEmpty { parts.append("nothing could be salvaged; starting a new one") }
-        if report.isMixed {
+        if isMixed {
             parts.append("ignored its images: it contains pages of another database")
         }
-        if report.lostFiles > 0 {
-            parts.append("\(counted(report.lostFiles, "file")) missing")
+        if lostFiles > 0 {
+            parts.append("\(counted(lostFiles, "file")) missing")
         }
         return parts.joined(separator: "; ")
     }
 
-    private static func text(_ counts: SalvageReport.Counts) -> String {
+    private func text(_ counts: Counts) -> String {
         [
             (counts.images, "image"), (counts.failures, "failure"), (counts.hosts, "host"),
             (counts.runs, "run"),

@@ -151,7 +151,7 @@ enum MergeText {
 
     private static func text(_ damage: MergeReport.SourceDamage) -> String {
         switch damage {
-        case .salvaged(let report): SalvageText.text(report)
+        case .salvaged(let report): report.text
         case .invalidRows(let count): "skipped \(counted(count, "invalid row"))"
         }
     }
