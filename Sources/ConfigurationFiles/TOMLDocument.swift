@@ -25,10 +25,12 @@ struct TOMLDocument {
             ctoml_parse($0.baseAddress?.assumingMemoryBound(to: CChar.self), $0.count)
         }
         defer { ctoml_free(document) }
+        func text(_ start: UnsafePointer<CChar>?, _ count: Int) -> String {
+            String(decoding: UnsafeRawBufferPointer(start: start, count: count), as: UTF8.self)
+        }
         let parsed = document.pointee
         guard parsed.error_line == 0 else {
-            let message = String(
-                decoding: UnsafeRawBufferPointer(start: parsed.error, count: parsed.error_count))
+            let message = text(parsed.error, parsed.error_count)
             mistake = (Int(parsed.error_line), "column \(parsed.error_column): \(message)")
             return
         }
@@ -38,11 +40,7 @@ struct TOMLDocument {
             nodes.append(
                 Node(
                     kind: node.kind, line: Int(node.line),
-                    key: String(
-                        decoding: UnsafeRawBufferPointer(start: node.key, count: node.key_count)),
-                    text: String(
-                        decoding: UnsafeRawBufferPointer(
-                            start: node.text, count: node.text_count))))
+                    key: text(node.key, node.key_count), text: text(node.text, node.text_count)))
             if node.parent < 0 {
                 roots.append(index)
             } else {
@@ -59,11 +57,5 @@ struct TOMLDocument {
 
     private func inOrder(_ indices: [Int]) -> [Node] {
         indices.map { nodes[$0] }.sorted { $0.line < $1.line }
-    }
-}
-
-extension String {
-    fileprivate init(decoding bytes: UnsafeRawBufferPointer) {
-        self.init(decoding: bytes, as: UTF8.self)
     }
 }
