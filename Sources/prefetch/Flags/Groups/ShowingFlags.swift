@@ -101,39 +101,9 @@ extension Flags<ShowingFlags> {
         }
     }
 
-    /// - Throws: `UserError` if the report or the file of test cases can't be opened.
-    func reporter(
-        cacheDirectory: String, lists: [String], ignoresKnown: Bool,
-        showingReplaced: (@Sendable (StoredImage) -> Void)? = nil,
-        publishing: RunReporter.Publishing? = nil
-    ) throws -> RunReporter {
-        var configuration = RunReporter.Settings()
-        configuration.verbosity = self.quiet ? .quiet : self.verbose ? .verbose : .normal
-        configuration.progress = shownProgress
-        let isColourWanted = StandardError.isCapableTerminal && environment("NO_COLOR") == nil
-        configuration.publishing = publishing
-        configuration.keepsRecord = self.page != nil
-        configuration.showingReplaced = showingReplaced
-        if self.ci == .auto, environment("GITHUB_ACTIONS") == "true" {
-            configuration.actions = GitHubActions(
-                summaryPath: environment("GITHUB_STEP_SUMMARY"),
-                outputPath: environment("GITHUB_OUTPUT"), ignoresKnown: self.quiet)
-        }
-        configuration.usesColor = self.color.isOn(automatically: isColourWanted)
-        return RunReporter(
-            configuration,
-            report: try self.report.map { path in
-                try ReportWriter(
-                    path: path, pathsIn: self.reportsAbsolutePaths ? cacheDirectory : nil)
-            },
-            junit: try self.junit.map { path in
-                try JUnitWriter(path: path, lists: lists, ignoresKnown: ignoresKnown)
-            })
-    }
-
     /// One redrawn line on a capable terminal, separate lines elsewhere: on request, and in CI,
     /// which may take silence for a hang.
-    private var shownProgress: RunReporter.ProgressStyle {
+    var shownProgress: RunReporter.ProgressStyle {
         switch self.progress {
         case .never: .none
         case _ where StandardError.isCapableTerminal: .line { StandardError.width }

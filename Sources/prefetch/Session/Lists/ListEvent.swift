@@ -63,15 +63,10 @@ extension OpenedList {
 
 /// The messages about a run's lists, and their counts for its summary.
 final class ListLog: Sendable {
-    private struct ListTotals {
-        var empty: [EmptyList] = []
-        var otherShards = 0
-    }
-
     private let output: RunOutput
     private let isOffline: Bool
     private let allowsEmptyLists: Bool
-    private let counts = Monitor(ListTotals())
+    private let counts = Monitor<(empty: [EmptyList], otherShards: Int)>(([], 0))
 
     init(_ output: RunOutput, _ command: RunCommand) {
         self.output = output
