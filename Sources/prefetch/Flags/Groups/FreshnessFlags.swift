@@ -1,6 +1,7 @@
 import ArgumentParser
 import CacheStorage
 import ConfigurationFiles
+import Manifests
 import Pipeline
 
 /// Flags of `run` about freshness and repeated requests.

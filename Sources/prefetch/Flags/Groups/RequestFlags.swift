@@ -1,6 +1,7 @@
 import ArgumentParser
 import ConfigurationFiles
 import Hashing
+import Manifests
 import Pipeline
 import PrefetchModel
 
@@ -163,21 +164,16 @@ extension Flags<SenderFlags> {
         return self.netrcFile.map { WrittenFiles.Use(path: $0, name: "--netrc-file") }
     }
 
-    /// The path and contents of the netrc file; nil without a flag for one.
-    private func netrc() throws -> (path: String, contents: String)? {
+    fileprivate func applyNetrc(to requests: inout RequestSettings) throws {
         guard let use = netrcUse else {
-            guard self.usesNetrc else { return nil }
+            guard self.usesNetrc else { return }
             throw UserError(
                 "--netrc: neither NETRC nor HOME is set",
                 hint: "name the file with --netrc-file")
         }
         // Reading it here reports an unreadable file; libcurl would treat it as empty.
-        return (use.path, try RequestFiles.contents(of: use.path, use.name, limit: 16 << 20))
-    }
-
-    fileprivate func applyNetrc(to requests: inout RequestSettings) throws {
-        guard let (path, contents) = try netrc() else { return }
-        requests.netrcFile = path
+        let contents = try RequestFiles.contents(of: use.path, use.name, limit: 16 << 20)
+        requests.netrcFile = use.path
         requests.netrcFingerprint = SHA256Hasher().digest(of: contents).description
     }
 }

@@ -1,4 +1,5 @@
 import ConfigurationFiles
+import Manifests
 import Pipeline
 import PrefetchModel
 
