@@ -157,7 +157,6 @@ struct FailedCommand: ParsableCommand {
                 """)
 
         @OptionGroup var filter: FailureFilter
-
         @OptionGroup var options: ChangeOptions
 
         func run() throws {

@@ -61,13 +61,8 @@ struct HostSettings: Sendable {
     let table: EffectiveSettings.NamedTable
     private(set) var fields = HostFields()
     let isInsecure: Bool
-    private var changes: [Change] = []
-
-    private struct Change {
-        let key: String
-        let origin: ConfigurationSetting.Origin
-        let make: @Sendable (inout RunSettings) throws -> Void
-    }
+    private var changes:
+        [(setting: ConfigurationSetting, make: @Sendable (inout RunSettings) throws -> Void)] = []
 
     /// Takes some settings of a table in the order of the flags, as the command line does. Files
     /// that they name are read later.
@@ -96,7 +91,7 @@ struct HostSettings: Sendable {
     /// - Throws: `UserError` for a wrong value, or a file that can't be used.
     func configuration(of run: RunConfiguration) throws -> RunConfiguration {
         func origin(_ row: FlagRow) -> ConfigurationSetting.Origin? {
-            changes.last { $0.key == row.name }?.origin
+            changes.last { $0.setting.key == row.name }?.setting.origin
         }
         let route = RouteFlags.flags
         let authority = isInsecure ? origin(route.authorityFile.row) : nil
@@ -111,7 +106,7 @@ struct HostSettings: Sendable {
         }
         var settings = RunSettings(run)
         for change in changes {
-            try HostSettings.located(at: change.origin) { try change.make(&settings) }
+            try HostSettings.located(at: change.setting.origin) { try change.make(&settings) }
         }
         try settings.takeCertificate()
         return settings.run
@@ -135,7 +130,7 @@ struct HostSettings: Sendable {
         do {
             let value = try HostSettings.expanded(setting.value, of: flag.row)
             if let make = try flag.apply(value, to: &fields) {
-                changes.append(Change(key: setting.key, origin: setting.origin, make: make))
+                changes.append((setting, make))
             }
         } catch {
             let text =

@@ -1,5 +1,6 @@
 import ArgumentParser
 import CacheStorage
+import PrefetchModel
 
 /// The parser's completion scripts, corrected (argument-parser 1.8.2): `run` may be left out, as on
 /// the command line. fish does not hang behind an option without its value. Names in the cache are
@@ -130,13 +131,8 @@ extension CompletionKind {
 
     /// Whether a name means itself in every shell. bash expands the words that it chooses from.
     private static func isPlain(_ name: String) -> Bool {
-        name.utf8.allSatisfy { byte in
-            switch UInt8(byte) {
-            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                UInt8(ascii: "0")...UInt8(ascii: "9"):
-                true
-            default: "-._:[]~".utf8.contains(byte)
-            }
+        name.utf8.allSatisfy {
+            $0.isLetter || $0.isDecimalDigit || "-._:[]~".utf8.contains($0)
         }
     }
 

@@ -44,7 +44,6 @@ struct ExportCommand: InvokedCommand {
     var lists: [String] = []
 
     @OptionGroup var options: ExportOptions
-
     @OptionGroup var tree: ExportFolderOptions
     @OptionGroup var maps: ExportMapOptions
 

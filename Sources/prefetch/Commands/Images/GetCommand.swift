@@ -35,7 +35,6 @@ struct GetCommand: SearchingCommand {
     var url: String?
 
     @OptionGroup var cache: CacheOptions
-
     @OptionGroup var wanted: WantedVariant
 
     @Option(
@@ -48,7 +47,6 @@ struct GetCommand: SearchingCommand {
     var sink: ObjectLocation?
 
     @OptionGroup var bucket: Flags<BucketFlags>
-
     @OptionGroup var shards: ShardSource
 
     @Flag(

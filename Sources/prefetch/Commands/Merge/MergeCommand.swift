@@ -145,14 +145,12 @@ enum MergeText {
 
     static func tellDamage(_ report: MergeReport) {
         for (source, damage) in report.damaged {
-            StandardError.write("prefetch: \(printable(source)): damaged; \(text(damage))")
-        }
-    }
-
-    private static func text(_ damage: MergeReport.SourceDamage) -> String {
-        switch damage {
-        case .salvaged(let report): report.text
-        case .invalidRows(let count): "skipped \(counted(count, "invalid row"))"
+            let result =
+                switch damage {
+                case .salvaged(let report): report.text
+                case .invalidRows(let count): "skipped \(counted(count, "invalid row"))"
+                }
+            StandardError.write("prefetch: \(printable(source)): damaged; \(result)")
         }
     }
 }

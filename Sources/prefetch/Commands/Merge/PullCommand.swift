@@ -29,7 +29,6 @@ struct PullCommand: ParsableCommand {
     var sink: ObjectLocation
 
     @OptionGroup var options: ChangeOptions
-
     @OptionGroup var bucket: Flags<BucketFlags>
 
     @Flag(help: "Print the result as one JSON object.")

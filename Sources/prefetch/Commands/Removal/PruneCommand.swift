@@ -51,7 +51,6 @@ struct PruneCommand: InvokedCommand, SearchingCommand {
     @Flag(DiskFlags.flags.allowsPartialLists) var allowsPartialLists: Bool
 
     @OptionGroup var input: Flags<InputFlags>
-
     @OptionGroup var options: ChangeOptions
 
     func validate() throws {

@@ -59,7 +59,6 @@ struct RemoveCommand: SearchingCommand {
     var quiet = false
 
     @OptionGroup var input: Flags<InputFlags>
-
     @OptionGroup var options: ChangeOptions
 
     func validate() throws {
