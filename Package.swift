@@ -188,9 +188,8 @@ let package = Package(
             name: "CodecsTests",
             dependencies: [
                 "CColour", "CCrypto", "CDeflate", "CInterruption", "CJPEG", "CPNG", "CPixels",
-                "CPlaceholder", "CResample", "CXML", "CodecFuzzing", "Codecs", "PrefetchModel",
-                "SeededRandom",
-                "Threading",
+                "CPlaceholder", "CReferenceDecoders", "CResample", "CXML", "CodecFuzzing", "Codecs",
+                "PrefetchModel", "SeededRandom", "Threading",
             ],
             exclude: ["Placeholders/ThumbHashVectors.tsv", "Placeholders/thumbhash-vectors.py"],
             swiftSettings: codecs),

@@ -1,4 +1,4 @@
-#include "cpng_opaque.h"
+#include "cpng.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -80,7 +80,8 @@ static void convert_row(const conversion *how, const uint8_t *row, uint8_t *outp
     }
 }
 
-void cpng_blend_row(
+/// Blends and packs 8-bit pixels of 2 or 4 channels, the last being alpha.
+static void blend_row(
     const uint8_t *row, size_t width, int channels, const uint8_t *background, uint8_t *output) {
     for (size_t x = 0; x < width; x++, row += channels) {
         unsigned alpha = row[channels - 1];
@@ -111,8 +112,7 @@ static void convert_by_table(
     }
 }
 
-/// Converts all rows to `rows`, with a spare byte each. That may be the same memory if pixels do
-/// not grow: a pixel's result never lies behind its source.
+/// Converts all rows to `rows`, with a spare byte each.
 static ccodec_status convert(const conversion *how, uint8_t *rows) {
     const cpng_image *image = how->image;
     size_t row_bytes = (size_t)image->width * (size_t)how->channels;
@@ -128,9 +128,9 @@ static ccodec_status convert(const conversion *how, uint8_t *rows) {
         const uint8_t *row = image->rows + y * (image->row_bytes + 1) + 1;
         uint8_t *output = rows + y * (row_bytes + 1) + 1;
         if (is_same) {
-            memmove(output, row, row_bytes);
+            memcpy(output, row, row_bytes);
         } else if (is_blended) {
-            cpng_blend_row(row, image->width, channels, how->background, output);
+            blend_row(row, image->width, channels, how->background, output);
         } else if (is_by_table) {
             convert_by_table(how, table, row, output);
         } else {
@@ -138,16 +138,6 @@ static ccodec_status convert(const conversion *how, uint8_t *rows) {
         }
     }
     return CCODEC_OK;
-}
-
-static conversion opaque_conversion(
-    const cpng_image *image, const cpng_colours *colours, const uint8_t background[3]) {
-    int type = image->color_type;
-    bool has_alpha = (type & 4) != 0 || colours->has_key;
-    bool is_grey_background = background[0] == background[1] && background[1] == background[2];
-    bool is_grey = (type == 0 || type == 4) && (!has_alpha || is_grey_background);
-    return (conversion){
-        .image = image, .colours = colours, .background = background, .channels = is_grey ? 1 : 3};
 }
 
 /// Converts to an image of its own.
@@ -169,35 +159,13 @@ static ccodec_status make(const conversion *how, cpng_image *made) {
 ccodec_status cpng_make_opaque(
     const cpng_image *image, const cpng_colours *colours, const uint8_t background[3],
     cpng_image *opaque) {
-    conversion how = opaque_conversion(image, colours, background);
+    int type = image->color_type;
+    bool has_alpha = (type & 4) != 0 || colours->has_key;
+    bool is_grey_background = background[0] == background[1] && background[1] == background[2];
+    bool is_grey = (type == 0 || type == 4) && (!has_alpha || is_grey_background);
+    conversion how = {
+        .image = image, .colours = colours, .background = background, .channels = is_grey ? 1 : 3};
     return make(&how, opaque);
-}
-
-ccodec_status cpng_become_opaque(
-    cpng_image *image, const cpng_colours *colours, const uint8_t background[3]) {
-    conversion how = opaque_conversion(image, colours, background);
-    size_t bytes = (size_t)how.channels;
-    size_t old_bits = (size_t)(channels_of[image->color_type] * image->bit_depth);
-    cpng_image opaque;
-    if (8 * bytes > old_bits) {
-        ccodec_status status = make(&how, &opaque);
-        if (status != CCODEC_OK) return status;
-        cpng_image_free(image);
-    } else {
-        if (8 * bytes < old_bits || image->color_type == 3 || colours->has_key) {
-            ccodec_status status = convert(&how, image->rows);
-            if (status != CCODEC_OK) return status;
-        }
-        size_t total = (image->width * bytes + 1) * image->height;
-        uint8_t *rows = 8 * bytes < old_bits ? realloc(image->rows, total) : NULL;
-        opaque = cpng_image_of(
-            rows != NULL ? rows : image->rows, image->width, image->height, how.channels,
-            image->interruption);
-    }
-    opaque.chunks = image->chunks;
-    opaque.is_whole = image->is_whole;
-    *image = opaque;
-    return CCODEC_OK;
 }
 
 ccodec_status cpng_make_plain(

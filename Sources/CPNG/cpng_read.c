@@ -1,5 +1,4 @@
 #include "cpng.h"
-#include "cpng_opaque.h"
 #include "cpng_whole.h"
 
 #include <setjmp.h>
@@ -24,13 +23,11 @@ typedef struct {
     int warnings;
     cpng_image *image;
     uint8_t *row;
-    /// Red, green, blue; for `OUTPUT_OPAQUE`.
-    const uint8_t *background;
+    /// Whether the rows are kept, or only verified.
+    bool keeps_rows;
     /// Receives the meaning of samples; NULL for none.
     cpng_colours *colours;
 } session;
-
-typedef enum { OUTPUT_NONE, OUTPUT_SAME, OUTPUT_OPAQUE } output_kind;
 
 static _Noreturn void fail(session *s, ccodec_status status, const char *text) {
     s->status = status;
@@ -118,15 +115,6 @@ static void open_source(session *s) {
     }
 }
 
-/// Whether transparent pixels may show a background that is not grey.
-static bool needs_colour(const session *s) {
-    const uint8_t *background = s->background;
-    bool is_grey = background[0] == background[1] && background[1] == background[2];
-    bool is_transparent = (s->image->color_type & PNG_COLOR_MASK_ALPHA) != 0
-        || (s->image->chunks & CPNG_HAS_TRNS) != 0;
-    return is_transparent && !is_grey;
-}
-
 static void read_row(session *s, uint8_t *row) {
     png_read_row(s->png, row, NULL);
     check_interruption(s, s->image->row_bytes);
@@ -150,45 +138,17 @@ static void skip_rows(session *s) {
     }
 }
 
-/// Blends rows with alpha over the background. They stay apart until they are blended; then they
-/// move together.
-static void blend_rows(session *s, int channels) {
-    cpng_image *image = s->image;
-    size_t stride = image->row_bytes + 1;
-    size_t packed = (size_t)image->width * (size_t)(channels - 1) + 1;
-    for (uint32_t y = 0; y < image->height; y++) {
-        uint8_t *row = image->rows + y * stride;
-        check_interruption(s, stride);
-        cpng_blend_row(row + 1, image->width, channels, s->background, row + 1);
-        memmove(image->rows + y * packed, row, packed);
-    }
-    uint8_t *shrunk = realloc(image->rows, packed * image->height);
-    if (shrunk != NULL) image->rows = shrunk;
-    image->row_bytes = packed - 1;
-    image->color_type &= ~PNG_COLOR_MASK_ALPHA;
-    image->filter_distance = channels - 1;
-}
-
-static void read_rows(session *s, output_kind kind) {
+static void read_rows(session *s) {
     png_structp png = s->png;
     cpng_image *image = s->image;
-    int passes = 1;
-    if (kind == OUTPUT_OPAQUE) {
-        png_set_expand(png);
-        png_set_scale_16(png);
-        image->color_type = png_get_color_type(png, s->info);
-        // No effect on colour images.
-        if (needs_colour(s)) png_set_gray_to_rgb(png);
-    }
-    if (kind != OUTPUT_NONE) passes = png_set_interlace_handling(png);
+    int passes = s->keeps_rows ? png_set_interlace_handling(png) : 1;
     png_read_update_info(png, s->info);
-    int channels = png_get_channels(png, s->info);
     image->bit_depth = png_get_bit_depth(png, s->info);
     image->color_type = png_get_color_type(png, s->info);
     image->row_bytes = png_get_rowbytes(png, s->info);
-    int bits = channels * image->bit_depth;
+    int bits = png_get_channels(png, s->info) * image->bit_depth;
     image->filter_distance = bits > 8 ? bits / 8 : 1;
-    if (kind == OUTPUT_NONE) return skip_rows(s);
+    if (!s->keeps_rows) return skip_rows(s);
     size_t stride, total;
     if (__builtin_add_overflow(image->row_bytes, 1, &stride)
         || __builtin_mul_overflow(stride, (size_t)image->height, &total)) {
@@ -200,7 +160,6 @@ static void read_rows(session *s, output_kind kind) {
     for (int pass = 0; pass < passes; pass++) {
         for (uint32_t y = 0; y < image->height; y++) read_row(s, image->rows + y * stride + 1);
     }
-    if (kind == OUTPUT_OPAQUE && (channels == 2 || channels == 4)) blend_rows(s, channels);
 }
 
 static unsigned valid_chunks(const session *s) {
@@ -244,7 +203,7 @@ static void take_colours(session *s, cpng_colours *colours) {
 
 /// Reads the image data in one call if it is plain. Returns false, with nothing changed, to leave
 /// it to libpng: interlaced, damaged or unusual data. So only libpng words errors.
-static bool read_whole(session *s, output_kind kind) {
+static bool read_whole(session *s) {
     enum { HEAD = 8 };
     cpng_image *image = s->image;
     // The library may still warn about indices beyond the palette.
@@ -278,7 +237,7 @@ static bool read_whole(session *s, output_kind kind) {
     for (uint32_t y = 0; is_whole && y < image->height; y++) {
         is_whole = image->rows[y * (row_bytes + 1)] < PNG_FILTER_VALUE_LAST;
     }
-    if (!is_whole || kind == OUTPUT_NONE) cpng_image_free(image);
+    if (!is_whole || !s->keeps_rows) cpng_image_free(image);
     if (!is_whole) return false;
     s->offset = data.end;
     image->is_whole = true;
@@ -286,32 +245,26 @@ static bool read_whole(session *s, output_kind kind) {
 }
 
 /// Finishes rows that were unpacked in one call.
-static void finish_whole(session *s, output_kind kind) {
+static void finish_whole(session *s) {
     // The library has not seen the end of the image data, and looks for it unless told to skip such
     // chunks.
     png_set_keep_unknown_chunks(s->png, PNG_HANDLE_CHUNK_NEVER, (png_const_bytep) "IDAT", 1);
     cpng_image *image = s->image;
     check_interruption(s, (image->row_bytes + 1) * image->height);
-    if (kind == OUTPUT_NONE) return;
-    ccodec_status status = cpng_unfilter(image, false);
-    if (status == CCODEC_OK && kind == OUTPUT_OPAQUE) {
-        cpng_colours colours;
-        take_colours(s, &colours);
-        status = cpng_become_opaque(image, &colours, s->background);
-    }
-    if (status != CCODEC_OK) fail(s, status, "no memory for the pixels");
+    if (!s->keeps_rows) return;
+    if (cpng_unfilter(image, false) != CCODEC_OK) fail(s, CCODEC_INTERRUPTED, "");
 }
 
-static ccodec_status run_read(session *s, output_kind kind) {
+static ccodec_status run_read(session *s) {
     uint64_t begin = cinterruption_processor_time();
     if (setjmp(s->jump)) return s->status;
     open_source(s);
     s->image->chunks = valid_chunks(s);
     if (s->colours != NULL) take_colours(s, s->colours);
-    if (read_whole(s, kind)) {
-        finish_whole(s, kind);
+    if (read_whole(s)) {
+        finish_whole(s);
     } else {
-        read_rows(s, kind);
+        read_rows(s);
     }
     png_read_end(s->png, NULL);
     s->image->nanoseconds = cinterruption_processor_time() - begin;
@@ -319,8 +272,8 @@ static ccodec_status run_read(session *s, output_kind kind) {
 }
 
 static ccodec_status read_image(
-    const uint8_t *source, size_t length, const cpng_limits *limits, output_kind kind,
-    const uint8_t *background, cpng_image *image, cpng_colours *colours, char *message) {
+    const uint8_t *source, size_t length, const cpng_limits *limits, bool keeps_rows,
+    cpng_image *image, cpng_colours *colours, char *message) {
     session s;
     memset(&s, 0, sizeof s);
     memset(image, 0, sizeof *image);
@@ -331,9 +284,9 @@ static ccodec_status read_image(
     s.limits = limits;
     s.message = message;
     s.image = image;
-    s.background = background;
+    s.keeps_rows = keeps_rows;
     s.colours = colours;
-    ccodec_status status = run_read(&s, kind);
+    ccodec_status status = run_read(&s);
     png_destroy_read_struct(&s.png, &s.info, NULL);
     free(s.row);
     if (status != CCODEC_OK) cpng_image_free(image);
@@ -343,17 +296,11 @@ static ccodec_status read_image(
 ccodec_status cpng_verify(
     const uint8_t *source, size_t length, const cpng_limits *limits, cpng_image *image,
     char *message) {
-    return read_image(source, length, limits, OUTPUT_NONE, NULL, image, NULL, message);
+    return read_image(source, length, limits, false, image, NULL, message);
 }
 
 ccodec_status cpng_decode(
     const uint8_t *source, size_t length, const cpng_limits *limits, cpng_image *image,
     cpng_colours *colours, char *message) {
-    return read_image(source, length, limits, OUTPUT_SAME, NULL, image, colours, message);
-}
-
-ccodec_status cpng_decode_opaque(
-    const uint8_t *source, size_t length, const cpng_limits *limits,
-    const uint8_t background[3], cpng_image *image, char *message) {
-    return read_image(source, length, limits, OUTPUT_OPAQUE, background, image, NULL, message);
+    return read_image(source, length, limits, true, image, colours, message);
 }

@@ -84,12 +84,7 @@ package struct ImageWarning: Hashable, Sendable {
     /// A sentence without a full stop.
     package let text: String
     /// Whether the last bytes of the file are missing. A body of unknown length may then be cut.
-    package let lacksEnd: Bool
-
-    init(_ text: String, lacksEnd: Bool = false) {
-        self.text = text
-        self.lacksEnd = lacksEnd
-    }
+    package private(set) var lacksEnd = false
 }
 
 /// The first warning of one source. Like its source, for use by one thread.
@@ -105,6 +100,6 @@ final class WarningNote {
     func noteMalformed(_ names: [String], _ part: String) {
         guard let first = names.first else { return }
         let others = names.count > 1 ? " and \(names.count - 1) more" : ""
-        note(ImageWarning("left out a malformed \(part): \(first)\(others)"))
+        note(ImageWarning(text: "left out a malformed \(part): \(first)\(others)"))
     }
 }

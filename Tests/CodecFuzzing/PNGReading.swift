@@ -1,8 +1,8 @@
 internal import CPNG
 internal import Glibc
 
-/// Compares two ways of reading a PNG, for every output format: its image data at once, and row by
-/// row with libpng alone.
+/// Compares two ways of reading a PNG, with and without its pixels: its image data at once, and row
+/// by row with libpng alone.
 package enum PNGReading {
     /// A difference between the two ways.
     package struct Difference: Error, CustomStringConvertible {
@@ -21,10 +21,6 @@ package enum PNGReading {
     private enum Output: CaseIterable {
         case nothing
         case same
-        case opaqueOverWhite
-        case opaqueOverColour
-
-        var background: [UInt8] { self == .opaqueOverWhite ? [255, 255, 255] : [10, 200, 30] }
     }
 
     private final class Reading {
@@ -53,9 +49,6 @@ package enum PNGReading {
                 case .same:
                     cpng_decode(
                         start, source.count, &limits, &image, &colours, &message)
-                case .opaqueOverWhite, .opaqueOverColour:
-                    cpng_decode_opaque(
-                        start, source.count, &limits, output.background, &image, &message)
                 }
             text = message.withUnsafeBytes { text in
                 String(decoding: text.prefix { $0 != 0 }, as: UTF8.self)

@@ -95,7 +95,7 @@ package struct ProfileInvariants {
                 guard try result(Array(source), recipe) == made else {
                     throw Violation(description: "two results differ")
                 }
-                // What is stored can be read again.
+                // A stored image can be read again.
                 _ = try result(made, Recipe(encoding: .jpeg))
             }
         }

@@ -74,13 +74,6 @@ ccodec_status cpng_verify(
     const uint8_t *source, size_t length, const cpng_limits *limits, cpng_image *image,
     char *message);
 
-/// Decodes to 8-bit grey or RGB. Palettes are expanded, and 16 bits are scaled to 8. Transparency
-/// is blended over the background (red, green, blue) in the file's own encoding of light.
-/// Transparent grey becomes RGB over a background that is not grey. Rows have the spare byte, too.
-ccodec_status cpng_decode_opaque(
-    const uint8_t *source, size_t length, const cpng_limits *limits,
-    const uint8_t background[_Nonnull 3], cpng_image *image, char *message);
-
 /// The meaning of an image's samples, as far as the library accepted it.
 typedef struct {
     /// Colours of indices, 0xRRGGBBAA; opaque black beyond the file's own entries.
@@ -98,15 +91,16 @@ ccodec_status cpng_decode(
     const uint8_t *source, size_t length, const cpng_limits *limits, cpng_image *image,
     cpng_colours *_Nullable colours, char *message);
 
-/// Makes from rows, byte by byte, the image that `cpng_decode_opaque` makes of their file, with the
-/// same interruption. `opaque` is written with `CCODEC_OK` only.
+/// Makes 8-bit grey or RGB, with the same interruption. Palettes are expanded, and 16 bits are
+/// scaled to 8, as libpng does. Transparency is blended over the background (red, green, blue) in
+/// the file's own encoding of light. Transparent grey becomes RGB over a background that is not
+/// grey. `opaque` is written with `CCODEC_OK` only.
 ccodec_status cpng_make_opaque(
     const cpng_image *image, const cpng_colours *colours, const uint8_t background[_Nonnull 3],
     cpng_image *opaque);
 
-/// Makes 8-bit grey or RGB, optionally with alpha. Palettes are expanded, 16 bits are scaled to 8,
-/// a transparent colour becomes alpha. Unwanted alpha is dropped. Otherwise like
-/// `cpng_make_opaque`.
+/// Does the same with alpha, if it is wanted, in place of a background: a transparent colour
+/// becomes alpha, and unwanted alpha is dropped.
 ccodec_status cpng_make_plain(
     const cpng_image *image, const cpng_colours *colours, bool has_colour, bool has_alpha,
     cpng_image *plain);

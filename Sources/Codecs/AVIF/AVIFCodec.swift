@@ -180,7 +180,7 @@
         }
 
         func raster(
-            _ request: RasterRequest, _ interruption: Interruption
+            at scale: DecodingScale, _ interruption: Interruption
         ) throws(CodecError) -> Raster {
             var first: Raster?
             try readFrames(keeping: 1, interruption) { _, rows in
@@ -188,7 +188,7 @@
             }
             guard var raster = first.take() else { throw .outOfMemory("no pixels") }
             raster.orientation = header.orientation
-            return try raster.formed(as: request.form, interruption)
+            return raster
         }
 
         /// The raster of libavif's rows.

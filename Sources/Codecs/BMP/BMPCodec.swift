@@ -43,9 +43,8 @@ private struct BMPSource: ImageDecoding {
     var colours: SourceColours { SourceColours(file.profile(in: source)) }
 
     func raster(
-        _ request: RasterRequest, _ interruption: Interruption
+        at scale: DecodingScale, _ interruption: Interruption
     ) throws(CodecError) -> Raster {
         try BMPDecoding(source, file, note).raster(interruption)
-            .formed(as: request.form, interruption)
     }
 }

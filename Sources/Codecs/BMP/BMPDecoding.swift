@@ -189,7 +189,7 @@ struct BMPDecoding {
                 (x, y) = (0, y + 1)
                 guard y <= file.height else { throw .broken("more rows than the image has") }
             case (0, 1):
-                // Whole rows without pixels are what a cut file looks like.
+                // A cut file looks like whole rows without pixels.
                 guard hasAllRows(x, y) else { throw .cutImage }
                 return
             case (0, 2):
@@ -220,6 +220,7 @@ struct BMPDecoding {
         y == file.height || y == file.height - 1 && x == file.width
     }
 
-    private static let clipped = ImageWarning("runs that pass the end of their row are clipped")
-    private static let noEnd = ImageWarning("the mark behind the last row is missing")
+    private static let clipped = ImageWarning(
+        text: "runs that pass the end of their row are clipped")
+    private static let noEnd = ImageWarning(text: "the mark behind the last row is missing")
 }

@@ -9,10 +9,6 @@ struct ColourDescription {
     /// The ICC profile to store with the samples; nil for sRGB. See ``ColourHandling``.
     var profile: [UInt8]?
 
-    init(profile: [UInt8]? = nil) {
-        self.profile = profile
-    }
-
     func hasTransparentColours(isIndexed: Bool) -> Bool {
         guard isIndexed else { return samples.has_key }
         return withUnsafeBytes(of: samples.palette) { palette in
@@ -33,18 +29,10 @@ struct ColourTarget {
     /// Whether samples of more bits become samples of 8.
     let losesDepth: Bool
 
-    /// The frames of an animation, which are stored as colours.
-    init(ofFramesBy recipe: Recipe, of header: ImageHeader, after steps: TransformationPlan) {
-        losesDepth = header.bitDepth > 8
-        stripping = recipe.stripping
-        carriesGreyProfiles = false
-        carriesColourProfiles = !steps.usesColours
-        carriesDepth = false
-    }
-
-    /// The pixels of a recipe in a format, after the steps.
+    /// The pixels of a recipe in a format, after the steps; `format` is nil for the frames of an
+    /// animation, which are stored as colours.
     init(
-        _ recipe: Recipe, as format: EncodedFormat, of header: ImageHeader,
+        _ recipe: Recipe, as format: EncodedFormat?, of header: ImageHeader,
         after steps: TransformationPlan?
     ) {
         let isOpaque = header.format == .jpeg && !recipe.addsAlpha
@@ -53,13 +41,13 @@ struct ColourTarget {
             switch format {
             case .encoded(let format): [format.encoder]
             case .smallest: recipe.allowedFormats.map(\.encoder)
-            case .container: [ImageEncoder?]()
+            case .container, nil: [ImageEncoder?]()
             }
         carriesColourProfiles = steps?.usesColours != true
         carriesDepth = steps == nil && format == .encoded(.png)
         losesDepth = header.bitDepth > 8 && !carriesDepth
         carriesGreyProfiles =
-            carriesColourProfiles
+            format != nil && carriesColourProfiles
             && encoders.compactMap(\.self).allSatisfy { encoder in
                 // Transparent grey over a colour becomes colour.
                 encoder.carriesGreyProfiles

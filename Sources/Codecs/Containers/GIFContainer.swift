@@ -43,7 +43,7 @@ enum GIFContainer: ImageContainer {
 
     /// The warning about a file that ends behind a block that announces no other.
     static let noTrailer = ImageWarning(
-        "the last byte, which ends a GIF, is missing", lacksEnd: true)
+        text: "the last byte, which ends a GIF, is missing", lacksEnd: true)
 
     private struct Walk {
         let source: UnsafeRawBufferPointer

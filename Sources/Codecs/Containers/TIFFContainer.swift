@@ -51,7 +51,7 @@ enum TIFFContainer: ImageContainer {
                 return directory.hasNext
                     ? nil
                     : ImageWarning(
-                        "the pointer after the last directory is missing", lacksEnd: true)
+                        text: "the pointer after the last directory is missing", lacksEnd: true)
             }
         }
     }

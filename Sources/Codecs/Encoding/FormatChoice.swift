@@ -7,19 +7,13 @@ internal import PrefetchModel
 /// again if they are better or worse. Lossless formats are tried for flat pictures only, since they
 /// are never the smallest for a photograph.
 struct FormatChoice {
-    /// The result of `same`.
-    struct OwnResult {
+    struct Candidate {
         let image: ProcessedImage
         let byteCount: Int
         /// Whether the source's data was kept, so an encoding of its format may be smaller.
-        let isKept: Bool
-    }
-
-    private struct Candidate {
-        let image: ProcessedImage
-        let byteCount: Int
+        var isKept = false
         /// Whether it has the wanted quality or a better one.
-        var isGood: Bool
+        var isGood = true
 
         /// The first of two equal candidates wins, and the last of two bad ones, which is nearer.
         func isWorse(than other: Candidate) -> Bool {
@@ -40,7 +34,7 @@ struct FormatChoice {
     ///
     /// - Throws: `unsupported` if no format holds the picture, and the errors of encoders.
     func smallest(
-        of raster: consuming Raster, exif: [UInt8]?, beside own: OwnResult?
+        of raster: consuming Raster, exif: [UInt8]?, beside own: Candidate?
     ) throws(CodecError) -> ProcessedImage {
         let begin = ThreadClock.now
         var picture = try raster.plainWithoutOpaqueAlpha(interruption)
@@ -54,7 +48,7 @@ struct FormatChoice {
         }
         let isCompared = formats.contains { $0.encoder?.curve != nil }
         let reference = isCompared ? try reference(of: picture) : 1
-        var best = own.map { Candidate(image: $0.image, byteCount: $0.byteCount, isGood: true) }
+        var best = own
         for format in formats {
             let made = try made(format, of: picture, exif: exif, reference, beside: best)
             best = best.map { $0.isWorse(than: made) ? made : $0 } ?? made
@@ -72,7 +66,7 @@ struct FormatChoice {
     /// The formats to try, in the order of the cases. JPEG is tried for a transparent picture only
     /// if nothing else is allowed, and PNG only for flat pictures or if nothing else is allowed.
     private func formats(
-        for picture: borrowing Raster, beside own: OwnResult?, _ isTransparent: Bool
+        for picture: borrowing Raster, beside own: Candidate?, _ isTransparent: Bool
     ) -> [EncodedImageFormat] {
         var formats = EncodedImageFormat.allCases.filter { format in
             recipe.allowedFormats.contains(format)
@@ -100,7 +94,7 @@ struct FormatChoice {
             guard let quality = search.next else { break }
             let image = try encoded(picture, format, quality, exif: exif)
             guard case .encoded(let bytes) = image.output else { break }
-            var made = Candidate(image: image, byteCount: bytes.count, isGood: true)
+            var made = Candidate(image: image, byteCount: bytes.count)
             if format.encoder?.curve == nil { return made }
             let similarity = try similarity(of: bytes, in: image.format, to: picture)
             search.add(similarity, of: quality)
@@ -149,7 +143,7 @@ struct FormatChoice {
         try bytes.withUnsafeBytes { (bytes) throws(CodecError) in
             let header = try codec.source.header(of: bytes)
             let source = try codec.open(bytes, header, limits)
-            var decoded = try source.raster(RasterRequest(form: .native), interruption)
+            var decoded = try source.raster(at: .full, interruption)
             try decoded.turn(interruption)
             similarity = try decoded.similarity(to: picture, interruption)
         }

@@ -88,7 +88,7 @@
 
         /// The first frame on its transparent canvas. All other frames are verified.
         func raster(
-            _ request: RasterRequest, _ interruption: Interruption
+            at scale: DecodingScale, _ interruption: Interruption
         ) throws(CodecError) -> Raster {
             let raster = try Raster(
                 width: header.widthInPixels, height: header.heightInPixels,
@@ -98,7 +98,7 @@
                     first: raster.firstSample, stride: raster.stride, width: raster.rows.width,
                     height: raster.rows.height, channels: Int32(header.channels)),
                 interruption)
-            return try raster.formed(as: request.form, interruption)
+            return raster
         }
 
         private func decode(

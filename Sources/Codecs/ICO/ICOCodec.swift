@@ -75,14 +75,15 @@ private struct ICOSource: ImageDecoding {
         if place.isCorrected {
             note.note(
                 ImageWarning(
-                    "the directory states a wrong length of a picture", lacksEnd: place.passesEnd))
+                    text: "the directory states a wrong length of a picture",
+                    lacksEnd: place.passesEnd))
         }
         guard entry.isPNG else {
             let bitmap = try ICOBitmap(bytes, height: entry.height, isCut: place.passesEnd)
             if bitmap.isMaskCut {
                 note.note(
                     ImageWarning(
-                        "a part of a mask is missing, which no pixel needs",
+                        text: "a part of a mask is missing, which no pixel needs",
                         lacksEnd: place.passesEnd))
             }
             return .bitmap(bitmap)
@@ -98,32 +99,24 @@ private struct ICOSource: ImageDecoding {
     func check(
         _ depth: CheckDepth, memoryBytes: Int, _ interruption: Interruption
     ) throws(CodecError) {
-        switch depth {
-        case .ignoredByDecoder: try checkIgnoredDamage(interruption)
-        case .structure: try checkStructure(interruption)
-        case .pixels: try verify(interruption)
-        }
-    }
-
-    private func checkStructure(_ interruption: Interruption) throws(CodecError) {
-        try checkIgnoredDamage(interruption)
-        for entry in file.entries {
-            switch try picture(entry) {
-            case .png(let png): try png.check(.structure, memoryBytes: 0, interruption)
-            case .bitmap(let bitmap): try bitmap.verify(interruption)
-            }
-        }
-    }
-
-    private func checkIgnoredDamage(_ interruption: Interruption) throws(CodecError) {
+        if depth == .pixels { return try verify(interruption) }
         var budget = FrameBudget(limits)
         for entry in file.entries {
             try budget.take(4 * ByteEstimate(entry.width) * ByteEstimate(entry.height))
         }
         for entry in file.entries where entry.isPNG {
-            if case .png(let png) = try picture(entry) {
-                try png.check(.ignoredByDecoder, memoryBytes: 0, interruption)
-            }
+            try check(entry, .ignoredByDecoder, interruption)
+        }
+        guard depth == .structure else { return }
+        for entry in file.entries { try check(entry, depth, interruption) }
+    }
+
+    private func check(
+        _ entry: ICOFile.DirectoryEntry, _ depth: CheckDepth, _ interruption: Interruption
+    ) throws(CodecError) {
+        switch try picture(entry) {
+        case .png(let png): try png.check(depth, memoryBytes: 0, interruption)
+        case .bitmap(let bitmap): try bitmap.verify(interruption)
         }
     }
 
@@ -132,10 +125,7 @@ private struct ICOSource: ImageDecoding {
         for place in file.entries.indices {
             try interruption.look()
             do throws(CodecError) {
-                switch try picture(file.entries[place]) {
-                case .png(let png): try png.check(.pixels, memoryBytes: 0, interruption)
-                case .bitmap(let bitmap): try bitmap.verify(interruption)
-                }
+                try check(file.entries[place], .pixels, interruption)
             } catch {
                 let count = file.entries.count
                 // The end of such a picture is the end of the file.
@@ -146,13 +136,12 @@ private struct ICOSource: ImageDecoding {
     }
 
     func raster(
-        _ request: RasterRequest, _ interruption: Interruption
+        at scale: DecodingScale, _ interruption: Interruption
     ) throws(CodecError) -> Raster {
         try verify(interruption)
         switch try largest {
-        case .png(let png): return try png.raster(request, interruption)
-        case .bitmap(let bitmap):
-            return try bitmap.raster(interruption).formed(as: request.form, interruption)
+        case .png(let png): return try png.raster(at: scale, interruption)
+        case .bitmap(let bitmap): return try bitmap.raster(interruption)
         }
     }
 

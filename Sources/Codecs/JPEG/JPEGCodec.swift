@@ -101,30 +101,30 @@ struct JPEGSource: ImageDecoding {
 
     /// 8-bit grey or RGB, always opaque.
     func raster(
-        _ request: RasterRequest, _ interruption: Interruption
+        at scale: DecodingScale, _ interruption: Interruption
     ) throws(CodecError) -> Raster {
-        let result = try called(interruption, at: request.scale, takesInks: true) {
+        let result = try called(interruption, at: scale, takesInks: true) {
             limits, result, message in
             cjpeg_decode_scaled(
-                bytes, source.count, limits, 1, UInt32(request.scale.rawValue), result, message)
+                bytes, source.count, limits, 1, UInt32(scale.rawValue), result, message)
         }
         return try raster(of: result, interruption)
     }
 
     func rasters(
-        _ requests: [RasterRequest], _ interruption: Interruption
+        at scales: [DecodingScale], _ interruption: Interruption
     ) throws(CodecError) -> ScaledRasters {
-        let largest = requests.map(\.scale.rawValue).min().flatMap(DecodingScale.init) ?? .full
-        let denominators = requests.map { UInt32($0.scale.rawValue) }
-        var results = [cjpeg_result](repeating: cjpeg_result(), count: requests.count)
+        let largest = scales.map(\.rawValue).min().flatMap(DecodingScale.init) ?? .full
+        let denominators = scales.map { UInt32($0.rawValue) }
+        var results = [cjpeg_result](repeating: cjpeg_result(), count: scales.count)
         _ = try called(interruption, at: largest, takesInks: true) { limits, _, message in
             cjpeg_decode_scales(
                 bytes, source.count, limits, 1, denominators, denominators.count, &results, message)
         }
         var rasters = ScaledRasters()
         results.forEach(noteFaults)
-        for (request, result) in zip(requests, results) {
-            rasters.put(try raster(of: result, interruption), at: request.scale)
+        for (scale, result) in zip(scales, results) {
+            rasters.put(try raster(of: result, interruption), at: scale)
         }
         return rasters
     }
@@ -204,7 +204,8 @@ struct JPEGSource: ImageDecoding {
 
     private func noteFaults(of result: cjpeg_result) {
         guard result.has_foreign_bytes else { return }
-        note.note(ImageWarning("foreign bytes stand between the last block and the end marker"))
+        note.note(
+            ImageWarning(text: "foreign bytes stand between the last block and the end marker"))
     }
 }
 

@@ -221,23 +221,14 @@ extension PNGSource: AnimationDecoding {
     ) throws(CodecError) {
         guard let animation = file.animation else { return }
         if let control = animation.staticControl {
-            try body(try frame(source, interruption), control)
+            let picture = try picture(source, interruption)
+            try body(try picture.plain(hasColour: true, interruption), control)
         } else {
             _ = try decoded(from: source, wholeBytes: 0, interruption, cpng_verify)
         }
         try forEachFrame(interruption) { still, control throws(CodecError) in
-            try body(try frame(still, interruption), control)
+            let picture = try picture(still, interruption)
+            try body(try picture.plain(hasColour: true, interruption), control)
         }
-    }
-
-    /// The plain colours of a still PNG.
-    private func frame(
-        _ still: UnsafeRawBufferPointer, _ interruption: Interruption
-    ) throws(CodecError) -> Raster {
-        var colour = ColourDescription()
-        let rows = try decoded(from: still, interruption) { bytes, count, limits, rows, message in
-            cpng_decode(bytes, count, limits, rows, &colour.samples, message)
-        }
-        return try Raster(owning: rows, colour: colour).plain(hasColour: true, interruption)
     }
 }

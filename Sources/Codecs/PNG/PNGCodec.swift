@@ -192,23 +192,23 @@ struct PNGSource: ImageDecoding {
 
     /// The static image. All other frames of an animation are verified.
     func raster(
-        _ request: RasterRequest, _ interruption: Interruption
+        at scale: DecodingScale, _ interruption: Interruption
     ) throws(CodecError) -> Raster {
         try verifyFrames(wholeBytes: 0, interruption)
+        var raster = try picture(source, interruption)
+        raster.orientation = file.orientation
+        return raster
+    }
+
+    /// The samples of a still PNG, or of the static image.
+    func picture(
+        _ still: UnsafeRawBufferPointer, _ interruption: Interruption
+    ) throws(CodecError) -> Raster {
         var colour = ColourDescription()
-        let rows: cpng_image
-        switch request.form {
-        case .native:
-            rows = try decoded(from: source, interruption) { bytes, count, limits, rows, message in
-                cpng_decode(bytes, count, limits, rows, &colour.samples, message)
-            }
-        case .opaque(let colour):
-            let background = [colour.red, colour.green, colour.blue]
-            rows = try decoded(from: source, interruption) { bytes, count, limits, rows, message in
-                cpng_decode_opaque(bytes, count, limits, background, rows, message)
-            }
+        let rows = try decoded(from: still, interruption) { bytes, count, limits, rows, message in
+            cpng_decode(bytes, count, limits, rows, &colour.samples, message)
         }
-        return Raster(owning: rows, colour: colour, orientation: file.orientation)
+        return Raster(owning: rows, colour: colour)
     }
 
     func ownWay(by recipe: Recipe) -> OwnWay? {

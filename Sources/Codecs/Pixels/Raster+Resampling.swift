@@ -32,21 +32,13 @@ extension Raster {
         _ resampling: Resampling, _ interruption: Interruption
     ) throws(CodecError) -> Raster {
         precondition(bitDepth >= 8 && !isIndexed && alpha != .byColour)
-        let result = try blank(
-            resampling.widthInPixels, resampling.heightInPixels, interruption)
-        try fill(result.rows, resampling, interruption)
-        return result
-    }
-
-    private func fill(
-        _ made: cpng_image, _ resampling: Resampling, _ interruption: Interruption
-    ) throws(CodecError) {
-        guard let from = rows.rows, let to = made.rows else { return }
+        let made = try blank(resampling.widthInPixels, resampling.heightInPixels, interruption)
+        guard let from = rows.rows, let to = made.rows.rows else { return made }
         var source = cresample_source(
             pixels: from + 1, stride: stride, width: rows.width, height: rows.height,
             channels: Int32(channels), bit_depth: rows.bit_depth)
         var target = cresample_target(
-            pixels: to + 1, stride: made.row_bytes + 1, width: made.width, height: made.height)
+            pixels: to + 1, stride: made.stride, width: made.rows.width, height: made.rows.height)
         var rectangle = cresample_rectangle(
             x: resampling.area.x, y: resampling.area.y, width: resampling.area.width,
             height: resampling.area.height)
@@ -56,5 +48,6 @@ extension Raster {
         try interruption.check(
             cresample_resize(&source, &rectangle, &options, &target),
             noMemory: "no memory to resize")
+        return made
     }
 }

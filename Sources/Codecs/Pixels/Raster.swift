@@ -140,9 +140,9 @@ struct Raster: ~Copyable {
     }
 }
 
-/// The samples of a decoded raster.
+/// The samples of a raster for a result.
 enum RasterForm: Hashable {
-    /// The file's own samples, where a raster can have them; for a JPEG 8-bit grey or RGB.
+    /// As ``ImageDecoding/raster(at:_:)`` decodes them.
     case native
     /// The form of ``Raster/opaque(over:_:)``; not with a conversion, which must precede it.
     case opaque(RGBColor)

@@ -16,8 +16,7 @@ package enum StoredPlaceholder {
             throw .unsupported("\(header.format.rawValue) is not decoded")
         }
         let image = try codec.open(source, header, limits)
-        let raster = try image.raster(
-            RasterRequest(form: .native, scale: scale(of: header)), Interruption(limits, nil))
+        let raster = try image.raster(at: scale(of: header), Interruption(limits, nil))
         guard let placeholder = Placeholder(of: raster) else { throw .outOfMemory("no pixels") }
         return placeholder
     }

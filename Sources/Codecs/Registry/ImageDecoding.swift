@@ -20,9 +20,12 @@ protocol ImageDecoding: SendableMetatype {
     /// Takes faults that lose no pixel, despite which the file is accepted.
     var note: WarningNote { get }
 
-    /// Decodes the picture; of an animation the first frame, with every frame verified. Colours are
-    /// as the file declares them, except that inks (CMYK) become sRGB.
-    func raster(_ request: RasterRequest, _ interruption: Interruption) throws(CodecError) -> Raster
+    /// Decodes the picture to its own samples, where a raster can have them; for a JPEG to 8-bit
+    /// grey or RGB. Of an animation the first frame, with every frame verified. Colours are as the
+    /// file declares them, except that inks (CMYK) become sRGB.
+    func raster(
+        at scale: DecodingScale, _ interruption: Interruption
+    ) throws(CodecError) -> Raster
 
     /// Throws damage that it finds, and keeps nothing. `memoryBytes` may be used for whole image
     /// data; 0 for the least.
@@ -60,12 +63,12 @@ protocol ImageDecoding: SendableMetatype {
     /// The TIFF structure of EXIF that can be copied into a new file; nil without one.
     var exif: [UInt8]? { get }
 
-    /// Decodes one raster for each request, all at different scales, for less than one by one and
-    /// with the same pixels.
+    /// Decodes a raster at each of several scales, for less than one by one and with the same
+    /// pixels.
     ///
     /// - Throws: Why not; each is then decoded alone.
     func rasters(
-        _ requests: [RasterRequest], _ interruption: Interruption
+        at scales: [DecodingScale], _ interruption: Interruption
     ) throws(CodecError) -> ScaledRasters
 
     /// The way to make the source's own format by a recipe; nil if the ordinary encoder of pixels
@@ -103,7 +106,7 @@ extension ImageDecoding {
     var exif: [UInt8]? { nil }
 
     func rasters(
-        _ requests: [RasterRequest], _ interruption: Interruption
+        at scales: [DecodingScale], _ interruption: Interruption
     ) throws(CodecError) -> ScaledRasters { throw .unsupported("one scale") }
 
     func ownWay(by recipe: Recipe) throws(CodecError) -> OwnWay? { nil }

@@ -55,7 +55,7 @@ struct OverlayPicture: Sendable {
         let handling = try ColourHandling(
             of: source.colours,
             in: ColourTarget(recipe, as: .encoded(.png), of: header, after: nil))
-        var raster = try source.raster(RasterRequest(form: .native), interruption)
+        var raster = try source.raster(at: .full, interruption)
         if let conversion = handling.conversion {
             raster = try raster.converted(by: conversion, interruption)
         }

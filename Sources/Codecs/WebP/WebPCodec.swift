@@ -179,7 +179,7 @@
         /// The picture; of an animation the first frame on its transparent canvas. All other frames
         /// are verified.
         func raster(
-            _ request: RasterRequest, _ interruption: Interruption
+            at scale: DecodingScale, _ interruption: Interruption
         ) throws(CodecError) -> Raster {
             if isAnimation { try verifyFrames(interruption) }
             let raster = try Raster(
@@ -197,7 +197,7 @@
                 try decode(
                     still, header.widthInPixels, header.heightInPixels, into: rows, interruption)
             }
-            return try raster.formed(as: request.form, interruption)
+            return raster
         }
 
         func decode(

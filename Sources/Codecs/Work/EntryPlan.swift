@@ -20,22 +20,15 @@ final class EntryPlan {
         self.header = header
     }
 
-    /// Decides about the colours of a result of pixels, after the steps.
+    /// Decides about the colours of a result of pixels, after the steps; `format` is nil for the
+    /// frames of an animation.
     ///
     /// - Throws: `unsupported` for colours that cannot be converted.
     func handling(
-        by recipe: Recipe, as format: EncodedFormat, after steps: TransformationPlan? = nil
+        by recipe: Recipe, as format: EncodedFormat?, after steps: TransformationPlan? = nil
     ) throws(CodecError) -> ColourHandling {
         let target = ColourTarget(recipe, as: format, of: header, after: steps)
         return try ColourHandling(of: colours, in: target)
-    }
-
-    /// The same for the frames of an animation.
-    func handlingOfFrames(
-        by recipe: Recipe, after steps: TransformationPlan
-    ) throws(CodecError) -> ColourHandling {
-        try ColourHandling(
-            of: colours, in: ColourTarget(ofFramesBy: recipe, of: header, after: steps))
     }
 
     /// The way to make a result of untransformed pixels.
@@ -72,7 +65,7 @@ final class EntryPlan {
         if case .raster = way { _ = try handling(by: planned.recipe, as: format) }
     }
 
-    /// Notes what has happened to the colours of a result that has the source's own samples.
+    /// Notes the treatment of the colours in a result that has the source's own samples.
     ///
     /// `all` strips their description, except where a format keeps it.
     func kept(_ image: ProcessedImage, by recipe: Recipe) -> ProcessedImage {

@@ -32,7 +32,7 @@ struct EntryWork: ~Copyable {
 
     /// The placeholder, made of data decoded for results; nil if nothing was decoded, or none is
     /// wanted.
-    var placeholder: Placeholder? { rasters.madePlaceholder }
+    var placeholder: Placeholder? { rasters.placeholder.made }
 
     /// - Throws: Why there is no result; `cancelled` ends all results.
     mutating func result(
@@ -50,7 +50,7 @@ struct EntryWork: ~Copyable {
         }
         if let encoder = planned.animationEncoder, let steps = planned.steps {
             try encoder.sideLimit.check(steps.size.width, steps.size.height)
-            _ = try plan.handlingOfFrames(by: recipe, after: steps)
+            _ = try plan.handling(by: recipe, as: nil, after: steps)
         } else {
             try plan.checkFeasibility(of: planned, as: format)
         }
@@ -164,10 +164,10 @@ struct EntryWork: ~Copyable {
     private mutating func smallest(
         by recipe: Recipe, _ interruption: Interruption
     ) throws(CodecError) -> ProcessedImage {
-        var kept: FormatChoice.OwnResult?
+        var kept: FormatChoice.Candidate?
         if let own = header.ownRecipe(for: recipe) {
             let image = try made(plan.ownFormat, by: own, interruption)
-            kept = FormatChoice.OwnResult(
+            kept = FormatChoice.Candidate(
                 image: image, byteCount: image.byteCount(of: header),
                 isKept: plan.ownFormat == .container)
         }
@@ -238,14 +238,14 @@ struct EntryWork: ~Copyable {
         else { throw .broken("an animation without frames") }
         isDecoded = true
         let begin = ThreadClock.now
-        let handling = try plan.handlingOfFrames(by: recipe, after: steps)
+        let handling = try plan.handling(by: recipe, as: nil, after: steps)
         let animation = TransformedAnimation(
             source, description, of: header, by: encoder, steps, overlays, handling,
-            wantsPlaceholder: rasters.wantsPlaceholder, interruption)
+            wantsPlaceholder: rasters.placeholder.wantsMore, interruption)
         let exif = source.exif(keptBy: recipe)
         let made = try encoder.encode(animation, exif, recipe, interruption)
         damage.isRuledOut = true
-        rasters.note(animation.placeholder)
+        rasters.placeholder.add(animation.placeholder)
         var image = ProcessedImage(
             output: .encoded(made), format: encoder.format, widthInPixels: steps.size.width,
             heightInPixels: steps.size.height, decodeDuration: animation.decodeDuration,

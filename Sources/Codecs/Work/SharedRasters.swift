@@ -13,7 +13,8 @@ struct SharedRasters: ~Copyable {
     private var kept = ScaledRasters()
     /// Decoding time that no result has reported yet.
     private var unreportedDuration = Duration.zero
-    private var placeholder: PlaceholderCollector
+    /// The placeholder of rasters, or else of data that the source has collected.
+    var placeholder: PlaceholderCollector
 
     init(_ plan: EntryPlan, of recipes: [PlannedRecipe], _ placeholder: PlaceholderCollector) {
         source = plan.source
@@ -112,22 +113,11 @@ struct SharedRasters: ~Copyable {
         return result
     }
 
-    var wantsPlaceholder: Bool { placeholder.wantsMore }
-
-    /// Takes a placeholder of pixels that were decoded elsewhere.
-    mutating func note(_ other: Placeholder?) {
-        placeholder.add(other)
-    }
-
     /// The decoding time to report with the next result.
     mutating func takeDuration() -> Duration {
         defer { unreportedDuration = .zero }
         return unreportedDuration
     }
-
-    /// The placeholder of rasters, or else of data that the source has collected; nil without
-    /// either.
-    var madePlaceholder: Placeholder? { placeholder.made }
 
     private mutating func use(
         _ sharing: SharedRaster, at scale: DecodingScale, _ interruption: Interruption
@@ -148,21 +138,22 @@ struct SharedRasters: ~Copyable {
         _ request: RasterRequest, _ interruption: Interruption
     ) throws(CodecError) -> Raster {
         let begin = ThreadClock.now
-        let raster = try source.raster(request, interruption)
+        let raster = try source.raster(at: request.scale, interruption)
         unreportedDuration += ThreadClock.now - begin
         return try finished(raster, by: request, interruption)
     }
 
-    /// Converts the colours of a new raster, and notes its placeholder.
+    /// Brings a new raster into the requested colours and form, and notes its placeholder.
     private mutating func finished(
         _ raster: consuming Raster, by request: RasterRequest, _ interruption: Interruption
     ) throws(CodecError) -> Raster {
         var decoded = raster
+        let begin = ThreadClock.now
         if let conversion = request.conversion {
-            let begin = ThreadClock.now
             decoded = try decoded.converted(by: conversion, interruption)
-            unreportedDuration += ThreadClock.now - begin
         }
+        decoded = try decoded.formed(as: request.form, interruption)
+        unreportedDuration += ThreadClock.now - begin
         placeholder.add(decoded)
         return decoded
     }
@@ -177,8 +168,7 @@ struct SharedRasters: ~Copyable {
         let begin = ThreadClock.now
         var decoded: ScaledRasters
         do throws(CodecError) {
-            decoded = try source.rasters(
-                scales.compactMap { shared[$0]?.request }, interruption.another(for: scales.count))
+            decoded = try source.rasters(at: scales, interruption.another(for: scales.count))
         } catch .cancelled {
             throw .cancelled
         } catch {
@@ -227,6 +217,7 @@ struct PlaceholderCollector {
         if wantsMore { ofPixels = Placeholder(of: raster) }
     }
 
+    /// Takes a placeholder of pixels that were decoded elsewhere.
     mutating func add(_ placeholder: Placeholder?) {
         if wantsMore { ofPixels = placeholder }
     }

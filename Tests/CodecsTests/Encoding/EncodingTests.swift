@@ -60,7 +60,7 @@ struct EncodingTests {
                 let codec = try #require(header.format.codec)
                 let source = try codec.open(bytes, header, CodecLimits())
                 var raster = try source.raster(
-                    RasterRequest(form: .native), Interruption(CodecLimits(), nil)
+                    at: .full, Interruption(CodecLimits(), nil)
                 ).encodable(Interruption(CodecLimits(), nil))
                 try raster.turn(Interruption(CodecLimits(), nil))
                 return try body(raster)

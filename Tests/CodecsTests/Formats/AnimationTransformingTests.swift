@@ -277,7 +277,7 @@ struct AnimationTransformingTests {
                     Overlays(),
                     try ColourHandling(
                         of: source.colours,
-                        in: ColourTarget(ofFramesBy: Recipe(), of: header, after: plan)),
+                        in: ColourTarget(Recipe(), as: nil, of: header, after: plan)),
                     wantsPlaceholder: false, interruption)
                 return try AnimationEncoder.gif.encode(
                     animation, nil, Recipe(), interruption
@@ -486,7 +486,7 @@ struct AnimationTransformingTests {
                     let plan = try TransformationPlan(recipe(.png, steps), of: header)
                     let source = try PNGSource(bytes, header: header, limits: CodecLimits())
                     let interruption = Interruption(CodecLimits(), nil)
-                    var made = try source.raster(RasterRequest(form: .native), interruption)
+                    var made = try source.raster(at: .full, interruption)
                         .transformed(by: plan, TransformingTests.overlays(), interruption)
                     try made.turn(interruption)
                     return Shown(

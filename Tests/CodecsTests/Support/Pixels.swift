@@ -81,13 +81,17 @@ struct PackedRows: Equatable {
             maximum_warnings: 100, maximum_whole_bytes: .max, interruption: nil)
         var image = cpng_image()
         var message = [CChar](repeating: 0, count: Int(CCODEC_MESSAGE_BYTES))
-        let white = [UInt8](repeating: 255, count: 3)
-        let status =
-            isOpaque
-            ? cpng_decode_opaque(bytes, bytes.count, &limits, white, &image, &message)
-            : cpng_decode(bytes, bytes.count, &limits, &image, nil, &message)
-        try #require(status == CCODEC_OK)
+        var colours = cpng_colours()
+        try #require(
+            cpng_decode(bytes, bytes.count, &limits, &image, &colours, &message) == CCODEC_OK)
         defer { cpng_image_free(&image) }
+        if isOpaque {
+            var opaque = cpng_image()
+            let white = [UInt8](repeating: 255, count: 3)
+            try #require(cpng_make_opaque(&image, &colours, white, &opaque) == CCODEC_OK)
+            swap(&image, &opaque)
+            cpng_image_free(&opaque)
+        }
         width = Int(image.width)
         height = Int(image.height)
         bitDepth = Int(image.bit_depth)
