@@ -21,7 +21,7 @@ struct BodyJudgeTests {
             return accepts ? .accepted : .undecided
         }
         let body = Body(budget: BodyBudget(capacity: .max) {})
-        var inspection = BodyInspection(by: judge, totalBytes: total)
+        var inspection = BodyInspection(judge: judge, totalBytes: total)
         for piece in pieces {
             guard case .granted = body.reserveCapacity(body.count + piece, overdraws: false) else {
                 Issue.record("no room")

@@ -128,7 +128,7 @@ import Testing
 
     @Test func resumesAPartInFrontOfItsBody() {
         for (total, isWhole) in [(1500, true), (1600, false), (nil, true)] as [(Int?, Bool)] {
-            let continuation = BodyContinuation(offset: 500) { _ in .continues(total: total) }
+            let continuation: BodyContinuation = (500, { _ in .continues(total: total) })
             var progress = Self.progress(continuation: continuation)
             progress.receiveHead()
             #expect(progress.receive(Self.bytes, of: Head(status: 206)) == .taken)
@@ -141,7 +141,7 @@ import Testing
     }
 
     @Test func drainsAPartThatDoesNotBelongToTheBody() {
-        let continuation = BodyContinuation(offset: 500) { _ in .isOfNoUse }
+        let continuation: BodyContinuation = (500, { _ in .isOfNoUse })
         var progress = Self.progress(continuation: continuation)
         progress.receiveHead()
         #expect(progress.receive(Self.bytes, of: Head(status: 206)) == .taken)

@@ -59,7 +59,7 @@ struct ObjectProblem {
             status == 404
             ? .missing
             : ["XAmzContentSHA256Mismatch", "BadDigest"].contains(code) ? .damaged : .other
-        return ObjectStorageError(kind, text, hint: hint)
+        return ObjectStorageError(kind: kind, description: text, hint: hint)
     }
 }
 
@@ -75,16 +75,10 @@ package struct ObjectStorageError: ReportableError, CustomStringConvertible {
         case other
     }
 
-    package let kind: Cause
+    package private(set) var kind = Cause.other
     /// The subject and what happened, without a final stop.
     package let description: String
-    package let hint: String?
-
-    package init(_ kind: Cause = .other, _ description: String, hint: String? = nil) {
-        self.kind = kind
-        self.description = description
-        self.hint = hint
-    }
+    package private(set) var hint: String?
 
     /// Whether one object or database is to blame, and others may be fine.
     var isOfOneObject: Bool { kind == .missing || kind == .damaged }

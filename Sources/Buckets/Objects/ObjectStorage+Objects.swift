@@ -30,7 +30,7 @@ extension ObjectStorage {
         // An error may follow status 200.
         guard try perform(request).fields.first("etag") != nil else {
             throw ObjectStorageError(
-                .other, "\(self.name(of: request.key)): the service gave the object no ETag")
+                description: "\(self.name(of: request.key)): the service gave the object no ETag")
         }
     }
 
@@ -43,7 +43,7 @@ extension ObjectStorage {
         let answer = ObjectElements(try perform(begin).body)
         guard let upload = answer["UploadId"], !upload.isEmpty else {
             throw ObjectStorageError(
-                .other, "\(name(of: key)): the service began no upload in parts")
+                description: "\(name(of: key)): the service began no upload in parts")
         }
         do {
             try sendParts(key, file, size: size, upload: upload)
@@ -67,11 +67,11 @@ extension ObjectStorage {
             part.digest = SHA256Hasher().digest(ofFile: file, from: offset, count: count)
             guard part.digest != nil else {
                 throw ObjectStorageError(
-                    .damaged, "\(name(of: key)): the file has become shorter")
+                    kind: .damaged, description: "\(name(of: key)): the file has become shorter")
             }
             guard let tag = try perform(part).fields.first("etag") else {
                 throw ObjectStorageError(
-                    .other, "\(name(of: key)): the service gave part \(index + 1) no ETag")
+                    description: "\(name(of: key)): the service gave part \(index + 1) no ETag")
             }
             document += "<Part><PartNumber>\(index + 1)</PartNumber><ETag>\(tag)</ETag></Part>"
         }
@@ -95,8 +95,7 @@ extension ObjectStorage {
                 let code = answer["Code"] ?? ""
                 guard ObjectProblem.isTransient(code), attempt < 3 else {
                     throw ObjectStorageError(
-                        .other,
-                        "\(name(of: end.key)): the parts were not joined: "
+                        description: "\(name(of: end.key)): the parts were not joined: "
                             + (code.isEmpty ? "no reason given" : code))
                 }
                 attempt += 1
@@ -139,7 +138,8 @@ extension ObjectStorage {
         request.exchange.output = output
         request.exchange.isBrief = isBrief
         let refusal = ObjectStorageError(
-            .other, "\(self.name(of: request.key)): the service did not send the requested range")
+            description: "\(self.name(of: request.key)): "
+                + "the service did not send the requested range")
         do {
             let answer = try perform(request)
             guard answer.status == 206, answer.count == range.count else { throw refusal }
@@ -175,11 +175,11 @@ extension ObjectStorage {
             let answer = try perform(request)
             guard [200, 206].contains(answer.status) else {
                 throw ObjectStorageError(
-                    .other, "\(self.name(of: request.key)): the response has no body")
+                    description: "\(self.name(of: request.key)): the response has no body")
             }
         }
         guard let digest = SHA256Hasher().digest(ofFile: file) else {
-            throw ObjectStorageError(.other, "\(self.name(of: name)): the file cannot be read")
+            throw ObjectStorageError(description: "\(self.name(of: name)): the file cannot be read")
         }
         return digest
     }
@@ -226,7 +226,7 @@ extension ObjectStorage {
         }
         guard answer.isWellFormed, isInOrder, let isTruncated = answer["IsTruncated"] else {
             throw ObjectStorageError(
-                .other, "\(name(of: "")): the service's listing cannot be read",
+                description: "\(name(of: "")): the service's listing cannot be read",
                 hint: "it must be one of ListObjectsV2, with start-after")
         }
         return Page(objects: objects, isLast: isTruncated != "true" || objects.isEmpty)

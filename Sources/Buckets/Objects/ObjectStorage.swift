@@ -28,15 +28,17 @@ package final class ObjectStorage: Sendable {
         endpoint = ObjectEndpoint(
             bucket: location.bucket, address: settings.address, region: settings.region)
         keys = ObjectKeys(
-            choice, fixed: settings.credentials,
-            MetadataService(
+            choice: choice, fixed: settings.credentials,
+            service: MetadataService(
                 transfers, until: deadline, variable: variable, file: file, wallClock: wallClock),
             wallClock: wallClock)
         // About half a minute for a service that restarts.
         client = ServiceClient(
-            "\(location)", transfers.forServices(authorityFile: settings.authorityFile),
-            attempts: 8, Backoff(base: .milliseconds(500), ceiling: .seconds(20)),
-            until: deadline, wallClock: wallClock)
+            name: "\(location)",
+            transfers: BlockingTransfers(
+                transfers.forServices(authorityFile: settings.authorityFile), wallClock: wallClock),
+            attempts: 8, backoff: Backoff(base: .milliseconds(500), ceiling: .seconds(20)),
+            deadline: deadline)
     }
 
     /// Ends all requests soon, permanently. Any thread may call it.
@@ -105,8 +107,7 @@ package final class ObjectStorage: Sendable {
         }
         var exchange = request.exchange
         exchange.signature = credentials.map {
-            ServiceExchange.Signature(
-                Credentials(user: $0.accessKey, password: $0.secretKey), region: endpoint.region)
+            (Credentials(user: $0.accessKey, password: $0.secretKey), endpoint.region)
         }
         return TransferRequest(
             to: endpoint.url(key: request.key, query: request.query), fields: fields,
@@ -118,11 +119,11 @@ package final class ObjectStorage: Sendable {
     ) -> ObjectStorageError {
         let text = "\(name(of: key)): \(failure.message)"
         if failure.failure == ServiceExchange.shortFile || failure.reason == .tooLarge {
-            return ObjectStorageError(.damaged, text)
+            return ObjectStorageError(kind: .damaged, description: text)
         }
-        guard failure.isTransient else { return ObjectStorageError(.other, text) }
+        guard failure.isTransient else { return ObjectStorageError(description: text) }
         return ObjectStorageError(
-            .other, attempts > 1 ? "\(text), \(attempts) times" : text,
+            description: attempts > 1 ? "\(text), \(attempts) times" : text,
             hint: "is \(endpoint.base) the right endpoint? AWS_ENDPOINT_URL_S3 sets it")
     }
 }

@@ -50,8 +50,9 @@ struct MetadataService: Sendable {
         settings.limits.stallTimeout = .seconds(5)
         settings.limits.totalTimeout = .seconds(10)
         client = ServiceClient(
-            "the metadata service", settings, attempts: 3, Backoff(base: .milliseconds(400)),
-            until: deadline, wallClock: wallClock)
+            name: "the metadata service",
+            transfers: BlockingTransfers(settings, wallClock: wallClock), attempts: 3,
+            backoff: Backoff(base: .milliseconds(400)), deadline: deadline)
     }
 
     func stop() { client.stop() }
@@ -119,7 +120,7 @@ struct MetadataService: Sendable {
             case .none: ""
             }
         return ObjectStorageError(
-            .other, "the metadata service\(name): \(text)",
+            description: "the metadata service\(name): \(text)",
             hint: "without --sink-credentials metadata, keys come from the environment or a file")
     }
 }

@@ -2,7 +2,7 @@ import PrefetchModel
 import Threading
 
 /// The keys that sign a storage's requests. Temporary ones are renewed before they expire.
-final class ObjectKeys: Sendable {
+struct ObjectKeys: Sendable {
     private struct Temporary {
         /// The last keys of the metadata service.
         var credentials: ObjectCredentials?
@@ -19,10 +19,10 @@ final class ObjectKeys: Sendable {
         }
     }
 
-    private let choice: CredentialChoice
-    private let fixed: ObjectCredentials?
-    private let service: MetadataService
-    private let wallClock: @Sendable () -> Timestamp
+    let choice: CredentialChoice
+    let fixed: ObjectCredentials?
+    let service: MetadataService
+    let wallClock: @Sendable () -> Timestamp
     private let temporary = Monitor(Temporary())
     /// Held during a request to the metadata service.
     private let renewal = Monitor(())
@@ -31,16 +31,6 @@ final class ObjectKeys: Sendable {
     private static let renewalTime = Duration.seconds(300)
     /// The time between two requests while the last keys are valid.
     private static let renewalInterval = Duration.seconds(60)
-
-    init(
-        _ choice: CredentialChoice, fixed: ObjectCredentials?, _ service: MetadataService,
-        wallClock: @escaping @Sendable () -> Timestamp
-    ) {
-        self.choice = choice
-        self.fixed = fixed
-        self.service = service
-        self.wallClock = wallClock
-    }
 
     func stop() { service.stop() }
 

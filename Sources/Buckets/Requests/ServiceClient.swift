@@ -6,7 +6,7 @@ import Transfers
 
 /// Sends requests to a service, and repeats failed ones that may succeed later. Any thread may call
 /// it; a call blocks until the request's end.
-final class ServiceClient: Sendable {
+struct ServiceClient: Sendable {
     typealias ServiceResult = Result<ServiceAnswer, TransferFailure>
 
     enum Judgement {
@@ -24,28 +24,17 @@ final class ServiceClient: Sendable {
     }
 
     /// The subject of errors.
-    private let name: String
-    private let transfers: BlockingTransfers
+    let name: String
+    let transfers: BlockingTransfers
     /// The most attempts of a request, and their delays.
-    private let attempts: Int
-    private let backoff: Backoff
-    private let deadline: ContinuousClock.Instant?
+    let attempts: Int
+    let backoff: Backoff
+    let deadline: ContinuousClock.Instant?
     private let activity = Monitor(Activity())
 
     private static let longestRetryAfter = Duration.seconds(60)
     /// The attempts of a request that may end with a time-out.
     private static let mostTimeouts = 2
-
-    init(
-        _ name: String, _ configuration: TransferConfiguration, attempts: Int, _ backoff: Backoff,
-        until deadline: ContinuousClock.Instant?, wallClock: @escaping @Sendable () -> Timestamp
-    ) {
-        self.name = name
-        transfers = BlockingTransfers(configuration, wallClock: wallClock)
-        self.attempts = attempts
-        self.backoff = backoff
-        self.deadline = deadline
-    }
 
     /// Ends all requests soon, permanently.
     func stop() {
@@ -100,7 +89,9 @@ final class ServiceClient: Sendable {
         }
         switch completion.result {
         case .response(let response, let body):
-            return .success(ServiceAnswer(response, body, count: completion.bytesReceived))
+            let bytes = body?.withUnsafeBytes { Array($0) } ?? []
+            return .success(
+                ServiceAnswer(response: response, body: bytes, count: completion.bytesReceived))
         case .failure(let failure): return .failure(failure)
         case .refused(let response, let failure):
             return .failure(TransferFailure(failure, httpStatus: response.status))
@@ -128,32 +119,25 @@ final class ServiceClient: Sendable {
 
     /// The error of a request that a stop, the deadline or a failed loop has ended.
     private var end: ObjectStorageError {
-        if isStopped { return ObjectStorageError(.cancelled, "stopped") }
+        if isStopped { return ObjectStorageError(kind: .cancelled, description: "stopped") }
         let isLate = deadline.map { ContinuousClock.now >= $0 } ?? false
         return isLate
-            ? ObjectStorageError(.late, "\(name): not complete at the deadline")
-            : ObjectStorageError(.other, "\(name): the transfers have ended")
+            ? ObjectStorageError(kind: .late, description: "\(name): not complete at the deadline")
+            : ObjectStorageError(description: "\(name): the transfers have ended")
     }
 }
 
 /// A service's response to a request.
 struct ServiceAnswer {
-    let status: Int
-    let fields: [HeaderField]
+    let response: Response
     /// Empty for a body that went to a file.
     let body: [UInt8]
     let count: Int
+
+    var status: Int { response.status }
+    var fields: [HeaderField] { response.fields }
     /// The delay that the service wants; nil for none.
-    let retryAfter: Duration?
-
-    init(_ response: Response, _ body: Body?, count: Int) {
-        status = response.status
-        fields = response.fields
-        self.body = body?.withUnsafeBytes { Array($0) } ?? []
-        self.count = count
-        retryAfter = RetryAfter.delay(of: response.fields, receivedAt: response.receivedAt)
-    }
-
+    var retryAfter: Duration? { RetryAfter.delay(of: fields, receivedAt: response.receivedAt) }
     var isSuccess: Bool { (200...299).contains(status) }
 }
 

@@ -82,7 +82,8 @@ extension ObjectStorage {
         guard let done = SinkDone(file: bytes), done.database.size.bytes <= ContentFile.largestSize
         else {
             throw ObjectStorageError(
-                .damaged, "\(location)/\(shard.done): not written by this program")
+                kind: .damaged,
+                description: "\(location)/\(shard.done): not written by this program")
         }
         return SinkShard(shard: shard, done: done)
     }
@@ -94,7 +95,7 @@ extension ObjectStorage {
         for number in 1... {
             guard number <= ObjectStorage.mostPages else {
                 throw ObjectStorageError(
-                    .other, "\(location)/\(SinkLayout.shards): too many objects")
+                    description: "\(location)/\(SinkLayout.shards): too many objects")
             }
             let page = try list(SinkLayout.shards, after: last, limit: 1_000)
             shards += page.objects.compactMap { Shard(done: $0.name) }

@@ -20,19 +20,14 @@ package struct SinkPull: Sendable {
     private let now: Timestamp
     private let tell: @Sendable (SinkCounts) -> Void
 
+    /// Gets all complete shards. A stopped pull leaves whole files, which the next one finds.
+    ///
     /// `tell` is called now and then, from several threads, with the counts so far.
-    package init(
+    package static func download(
         from storage: ObjectStorage, into cache: OpenCache, at now: Timestamp,
         telling tell: @escaping @Sendable (SinkCounts) -> Void
-    ) {
-        self.storage = storage
-        self.cache = cache
-        self.now = now
-        self.tell = tell
-    }
-
-    /// Gets all complete shards. A stopped pull leaves whole files, which the next one finds.
-    package func download() throws -> Pulled {
+    ) throws -> Pulled {
+        let pull = SinkPull(storage: storage, cache: cache, now: now, tell: tell)
         let shards = try storage.shards()
         guard !shards.isEmpty else {
             throw UserError(
@@ -43,8 +38,8 @@ package struct SinkPull: Sendable {
         var pulled = Pulled()
         for shard in shards {
             do {
-                let path = try database(of: shard, in: folders)
-                try checkDatabase(path)
+                let path = try pull.database(of: shard, in: folders)
+                try pull.checkDatabase(path)
                 pulled.folders.append(path)
             } catch let error as ObjectStorageError where error.isOfOneObject {
                 // The others are complete.
@@ -53,7 +48,7 @@ package struct SinkPull: Sendable {
         }
         var rest = pulled.folders[...]
         while !rest.isEmpty {
-            try getContent(of: rest.prefix(OpenCache.sourcesAtOnce), &pulled)
+            try pull.getContent(of: rest.prefix(OpenCache.sourcesAtOnce), &pulled)
             rest = rest.dropFirst(OpenCache.sourcesAtOnce)
         }
         return pulled
@@ -90,8 +85,9 @@ package struct SinkPull: Sendable {
             }
             guard found == done.digest else {
                 throw ObjectStorageError(
-                    .damaged,
-                    "\(storage.location)/\(done.database): its bytes differ from its name")
+                    kind: .damaged,
+                    description: "\(storage.location)/\(done.database): "
+                        + "its bytes differ from its name")
             }
             return folders.path(of: name)
         }
@@ -104,7 +100,7 @@ package struct SinkPull: Sendable {
         do {
             _ = try ContentFiles(of: CacheDirectory(path: path, access: .readOnly))
         } catch {
-            throw ObjectStorageError(.damaged, error.description)
+            throw ObjectStorageError(kind: .damaged, description: error.description)
         }
     }
 

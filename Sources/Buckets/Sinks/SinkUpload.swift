@@ -10,35 +10,26 @@ import Transfers
 package struct SinkUpload: Sendable {
     private let storage: ObjectStorage
     private let shard: Shard
-    private let tell: @Sendable (SinkCounts, _ files: Int) -> Void
     /// A name that no content file of the sink follows; nil before the end of a listing.
     private let lastName = Monitor<String?>(nil)
 
-    /// `shard` is the one that the cache holds. `tell` is called now and then, from several
-    /// threads, with the counts so far and the number of files.
-    package init(
-        to storage: ObjectStorage, shard: Shard,
-        telling tell: @escaping @Sendable (SinkCounts, _ files: Int) -> Void
-    ) {
-        self.storage = storage
-        self.shard = shard
-        self.tell = tell
-    }
-
     /// Copies the cache, which this process holds and does not change, with the file of the shards'
-    /// plan and the run's summary for `_DONE.json`.
+    /// plan and the run's summary for `_DONE.json`. `shard` is the one that the cache holds. `tell`
+    /// is called now and then, from several threads, with the counts so far and the number of files.
     ///
     /// - Throws: the first failure, after all threads have ended; without a new `_DONE.json`.
-    package func copy(
-        _ directory: CacheDirectory, plan: (bytes: [UInt8], digest: ContentDigest)?,
-        at now: Timestamp, _ summary: RunSummary
+    package static func copy(
+        _ directory: CacheDirectory, to storage: ObjectStorage, shard: Shard,
+        plan: (bytes: [UInt8], digest: ContentDigest)?, at now: Timestamp, _ summary: RunSummary,
+        telling tell: @escaping @Sendable (SinkCounts, _ files: Int) -> Void
     ) throws -> SinkCounts {
+        let upload = SinkUpload(storage: storage, shard: shard)
         let copy = try DatabaseCopy.make(of: directory) { storage.isStopped }
-        guard let copy else { throw ObjectStorageError(.cancelled, "stopped") }
+        guard let copy else { throw ObjectStorageError(kind: .cancelled, description: "stopped") }
         let counts = try SinkCopying(copy.contentFiles, telling: tell).run(in: storage) { files in
-            try present(files)
+            try upload.present(files)
         } copy: { file in
-            try send(file, of: copy)
+            try upload.send(file, of: copy)
         }
         guard counts.unusable == 0 else {
             let count = counts.unusable
@@ -46,7 +37,7 @@ package struct SinkUpload: Sendable {
                 "\(count) content \(count == 1 ? "file is" : "files are") missing or damaged",
                 hint: "`prefetch verify --repair`, then the next run downloads and copies them")
         }
-        try publish(copy, plan, at: now, summary)
+        try upload.publish(copy, plan, at: now, summary)
         return counts
     }
 
@@ -126,7 +117,7 @@ package struct SinkUpload: Sendable {
         }
         let digest = try copy.withFile { file in
             guard let digest = SHA256Hasher().digest(ofFile: file) else {
-                throw ObjectStorageError(.other, "the copy of the database cannot be read")
+                throw ObjectStorageError(description: "the copy of the database cannot be read")
             }
             try storage.put(
                 shard.database(digest), .file(file, offset: 0, count: copy.size.bytes),

@@ -61,11 +61,12 @@ extension ListFetcher {
         let isForeign = route.isForeign(to: listed.url)
         let fields = fields(of: listed, isForeign: isForeign)
         let conditions = conditions(copy, route.target, fields)
-        return ListStep(
-            fields: fields, isConditional: !conditions.isEmpty,
-            request: TransferRequest(
-                url: route.requestURL(listed: listed.url), fields: conditions,
-                userFields: listed.fields, isForeign: isForeign, addressRule: route.addressRule))
+        var request = TransferRequest(url: route.requestURL(listed: listed.url))
+        request.fields = conditions
+        request.userFields = listed.fields
+        request.isForeign = isForeign
+        request.addressRule = route.addressRule
+        return ListStep(fields: fields, isConditional: !conditions.isEmpty, request: request)
     }
 
     private func conditions(

@@ -24,15 +24,18 @@ struct RequestBuilder: Sendable {
         _ request: EntryRequest, of entry: Entry, id: Int, isAlone: Bool, judgesFormatOnly: Bool,
         isFiltered: Bool
     ) -> TransferRequest {
-        TransferRequest(
-            id: id, url: request.url,
-            fields: request.conditions + (request.part?.rangeFields ?? []),
-            userFields: entry.headers, isForeign: request.isForeign,
-            addressRule: request.addressRule, bodyUse: bodyUse,
-            continuation: request.part?.continuation,
-            // A filter needs the whole body.
-            judge: isFiltered ? nil : judgesFormatOnly ? judges.byFormat : judges.byHeader,
-            isLastOfHost: isAlone)
+        var transfer = TransferRequest(url: request.url)
+        transfer.id = id
+        transfer.fields = request.conditions + (request.part?.rangeFields ?? [])
+        transfer.userFields = entry.headers
+        transfer.isForeign = request.isForeign
+        transfer.addressRule = request.addressRule
+        transfer.bodyUse = bodyUse
+        transfer.continuation = request.part?.continuation
+        // A filter needs the whole body.
+        if !isFiltered { transfer.judge = judgesFormatOnly ? judges.byFormat : judges.byHeader }
+        transfer.isLastOfHost = isAlone
+        return transfer
     }
 
     func redirectRule(from address: AddressClass?) -> AddressRule {
@@ -44,7 +47,7 @@ extension PartialBody {
     fileprivate var rangeFields: [HeaderField] { validator.rangeFields(from: count) }
 
     fileprivate var continuation: BodyContinuation {
-        BodyContinuation(offset: count) { [self] fields in
+        let judge: @Sendable ([HeaderField]) -> ContinuationVerdict = { [self] fields in
             let decision = ResumeDecision.of(
                 status: 206, fields: fields, offset: count, validator: validator, knownTotal: total)
             return if case .append(let total) = decision {
@@ -53,6 +56,7 @@ extension PartialBody {
                 .isOfNoUse
             }
         }
+        return (count, judge)
     }
 }
 

@@ -112,21 +112,16 @@ package final class Body: @unchecked Sendable {
 ///
 /// It only counts. A transfer without a share pauses, and ``TransferLoop`` makes sure that one of
 /// them can always continue. Any thread may call it.
-final class BodyBudget: Sendable {
+struct BodyBudget: Sendable {
     private struct Reserved {
         var used = 0
         var isAwaited = false
     }
 
-    private let capacity: Int
+    let capacity: Int
     private let state = Monitor(Reserved())
     /// Called on the releasing thread when a waiting transfer may try again.
-    private let released: @Sendable () -> Void
-
-    init(capacity: Int, released: @escaping @Sendable () -> Void) {
-        self.capacity = capacity
-        self.released = released
-    }
+    let released: @Sendable () -> Void
 
     /// Reserves `count` bytes if they all fit. If not, the next release calls back.
     func reserve(_ count: Int) -> Bool {

@@ -7,15 +7,10 @@ import PrefetchModel
 /// length, not before it has as many: reading them is cheaper than a new connection.
 struct BodyInspection {
     /// Nil when no further judgement is needed.
-    private var judge: BodyJudge?
+    private(set) var judge: BodyJudge?
     /// The length of the whole body, after content decoding; nil if unknown.
-    private let totalBytes: Int?
-    private var nextLook = 1
-
-    init(by judge: BodyJudge?, totalBytes: Int?) {
-        self.judge = judge
-        self.totalBytes = totalBytes
-    }
+    let totalBytes: Int?
+    private(set) var nextLook = 1
 
     /// Judges the received bytes, if it is time.
     ///

@@ -206,7 +206,9 @@ final class EasyHandle {
         if byDigest { challenge.expect(from: request.url.origin) }
         let signature = request.exchange?.signature
         // A libcurl for origins alone need not know it.
-        if hasSigned || signature != nil { try set(CURLOPT_AWS_SIGV4, signature?.scope) }
+        if hasSigned || signature != nil {
+            try set(CURLOPT_AWS_SIGV4, signature.map { "aws:amz:\($0.region):s3" })
+        }
         hasSigned = signature != nil
         // The signature is an authentication of its own.
         if signature == nil {

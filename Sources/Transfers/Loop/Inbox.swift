@@ -3,7 +3,7 @@ import PrefetchModel
 import Threading
 
 /// Requests and commands that other threads send to the loop.
-final class Inbox: Sendable {
+struct Inbox: Sendable {
     struct Messages {
         var requests: [TransferRequest] = []
         /// Whether the budget has room for paused transfers.
@@ -14,14 +14,10 @@ final class Inbox: Sendable {
 
     private let contents = Monitor(Messages())
     private let wakeUpFails = Monitor(false)
-    private let multi: MultiHandle
+    let multi: MultiHandle
 
     /// Whether the last wake-up failed: libcurl has no descriptors for it, or cannot write to them.
     var isDeaf: Bool { wakeUpFails.withLock { $0 } }
-
-    init(multi: MultiHandle) {
-        self.multi = multi
-    }
 
     func put(_ change: (inout Messages) -> Void) {
         contents.withLock { change(&$0) }

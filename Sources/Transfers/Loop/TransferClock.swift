@@ -4,17 +4,13 @@ struct TransferClock {
 
     let startedAt: Instant
     /// The time of the last byte, sent or received; nil before the first one.
-    private var lastByteAt: Instant?
+    private(set) var lastByteAt: Instant?
     /// The active time at the first byte of the response's body. Interim responses and a proxy's
     /// response to CONNECT arrive long before it.
-    private var timeToBody: Duration?
-    private var pausedAt: Instant?
+    private(set) var timeToBody: Duration?
+    private(set) var pausedAt: Instant?
     /// The sum of all pauses, which count against no time-out: the origin did not cause them.
-    private var pausedTime: Duration = .zero
-
-    init(startedAt: Instant) {
-        self.startedAt = startedAt
-    }
+    private(set) var pausedTime: Duration = .zero
 
     var isPaused: Bool { pausedAt != nil }
 

@@ -57,7 +57,7 @@ struct TransferProgress {
     private var handling: Handling?
     /// The first result of ``framingProblem(of:)``: each look-up compares all field names.
     private var knownFraming: String??
-    private var inspection = BodyInspection(by: nil, totalBytes: nil)
+    private var inspection = BodyInspection(totalBytes: nil)
     private(set) var refusal: TransferRefusal?
     /// The bytes that a paused transfer waits for.
     private(set) var missingBytes = 0
@@ -230,7 +230,7 @@ struct TransferProgress {
             let announced = head.announcedLength
             if let judge = request.judge {
                 inspection = BodyInspection(
-                    by: judge, totalBytes: head.isEncoded ? nil : announced)
+                    judge: judge, totalBytes: head.isEncoded ? nil : announced)
             }
             return .stored(announcedBytes: announced, total: nil)
         }

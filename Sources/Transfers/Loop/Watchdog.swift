@@ -7,7 +7,7 @@ import Threading
 /// a proxy with endless fields behind a refused CONNECT, keeps it inside one `curl_multi_perform`
 /// without a callback, and no transfer's time-out is kept. A thread then shuts the connection down,
 /// so that libcurl finds its end.
-final class Watchdog: Sendable {
+struct Watchdog: Sendable {
     private struct WatchState {
         /// The sockets that libcurl opened. A number may belong to another file by now: only
         /// sockets can be shut down, and other sockets of this process resolve names.
@@ -19,7 +19,7 @@ final class Watchdog: Sendable {
     }
 
     private let state = Monitor(WatchState())
-    private let interval: Duration
+    var interval = Duration.seconds(1)
 
     /// Checks, and not time: a process that is stopped for a while makes none.
     private static let checksToEnd = 5
@@ -29,13 +29,9 @@ final class Watchdog: Sendable {
     /// connection that keeps libcurl busy still receives data.
     private static let recent: UInt32 = 100
 
-    init(interval: Duration = .seconds(1)) {
-        self.interval = interval
-    }
-
     /// Runs `body` with a thread that watches, if the system gives one.
     func run<Failure: Error>(_ body: () throws(Failure) -> Void) throws(Failure) {
-        let thread = try? OwnedThread(name: "watchdog") { self.check() }
+        let thread = try? OwnedThread(name: "watchdog") { check() }
         defer {
             state.update { $0.isStopped = true }
             thread?.join()

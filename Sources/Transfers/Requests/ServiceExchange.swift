@@ -30,24 +30,11 @@ package struct ServiceExchange: Sendable {
         case file(Int32, offset: Int, limit: Int)
     }
 
-    /// The keys of a signature (AWS Signature Version 4), which libcurl calculates.
-    package struct Signature: Sendable {
-        let credentials: Credentials
-        let region: String
-
-        package init(_ credentials: Credentials, region: String) {
-            self.credentials = credentials
-            self.region = region
-        }
-
-        /// The value of CURLOPT_AWS_SIGV4.
-        var scope: String { "aws:amz:\(region):s3" }
-    }
-
     package var method = Method.get
     package var content = SentContent.bytes([])
     package var output = BodyOutput.memory(limit: 8 << 20)
-    package var signature: Signature?
+    /// The keys of a signature (AWS Signature Version 4), which libcurl calculates.
+    package var signature: (credentials: Credentials, region: String)?
     /// Whether the response arrives whole: its body must keep ``leastRate`` after its first byte.
     /// False for objects, and if the service sends blanks until it is done.
     package var isBrief = true

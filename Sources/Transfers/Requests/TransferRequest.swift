@@ -3,76 +3,52 @@ package import PrefetchModel
 /// One GET or HEAD, or a request to a service: one attempt on the wire.
 package struct TransferRequest: Sendable {
     /// Repeated in ``TransferCompletion``. ``BlockingTransfers`` replaces the caller's choice.
-    package internal(set) var id: Int
+    package var id = 0
     /// Its credentials become `Authorization`, unless ``isForeign``.
     package let url: RequestURL
     /// Conditions, sent in addition to the fields of every request; values without control bytes.
-    package let fields: [HeaderField]
+    package var fields: [HeaderField] = []
     /// The user's fields for this request, which replace ``RequestSettings/fields`` of the same
     /// names. An empty value leaves the field out.
-    package let userFields: [HeaderField]
+    package var userFields: [HeaderField] = []
     /// Whether a redirect led from the listed origin (scheme, host and port) to another one.
     ///
     /// Then no field of the user is sent, and no credentials of the user or the URL. The netrc file
     /// and the cookie jar still apply: their entries name the other host.
-    package let isForeign: Bool
+    package var isForeign = false
     /// The addresses it may be sent to; nil for the configuration's rule for listed URLs.
-    package let addressRule: AddressRule?
-    package let bodyUse: BodyUse
+    package var addressRule: AddressRule?
+    package var bodyUse = BodyUse.stored
     /// Set when ``fields`` request only the rest of a body.
-    package let continuation: BodyContinuation?
+    package var continuation: BodyContinuation?
     /// Judges the body of a 200 while it arrives; nil accepts any.
-    package let judge: BodyJudge?
+    package var judge: BodyJudge?
     /// Whether the caller has nothing else for the host now, so that its connection may be closed.
-    package let isLastOfHost: Bool
+    package var isLastOfHost = false
     /// Nil for images and lists.
     package private(set) var exchange: ServiceExchange?
+}
 
-    package init(
-        id: Int = 0, url: RequestURL, fields: [HeaderField] = [], userFields: [HeaderField] = [],
-        isForeign: Bool = false, addressRule: AddressRule? = nil, bodyUse: BodyUse = .stored,
-        continuation: BodyContinuation? = nil, judge: BodyJudge? = nil,
-        isLastOfHost: Bool = false
-    ) {
-        self.id = id
-        self.url = url
-        self.fields = fields
-        self.userFields = userFields
-        self.isForeign = isForeign
-        self.addressRule = addressRule
-        self.bodyUse = bodyUse
-        self.continuation = continuation
-        self.judge = judge
-        self.isLastOfHost = isLastOfHost
-    }
+extension TransferRequest {
+    package init(url: RequestURL) { self.init(id: 0, url: url) }
 
     /// A request to a service, with these fields only.
     package init(to url: String, fields: [HeaderField], exchange: ServiceExchange) {
-        self.init(url: RequestURL(normalized: url), fields: fields)
-        self.exchange = exchange
+        self.init(url: RequestURL(normalized: url), fields: fields, exchange: exchange)
     }
 }
 
-/// The resumption of a body after a stored first part.
-package struct BodyContinuation: Sendable {
-    /// The stored bytes, which the response's body follows.
-    package let offset: Int
-    /// Judges the fields of a 206.
-    package let judge: @Sendable ([HeaderField]) -> ContinuationVerdict
+/// The resumption of a body after a stored first part: the stored bytes, which the response's body
+/// follows, and a judge of the fields of a 206.
+package typealias BodyContinuation = (
+    offset: Int, judge: @Sendable ([HeaderField]) -> ContinuationVerdict
+)
 
-    package enum ContinuationVerdict: Hashable, Sendable {
-        /// The body is the rest. `total`: the bytes of the whole body, if known.
-        case continues(total: Int?)
-        /// The body must not be appended to the part.
-        case isOfNoUse
-    }
-
-    package init(
-        offset: Int, judge: @escaping @Sendable ([HeaderField]) -> ContinuationVerdict
-    ) {
-        self.offset = offset
-        self.judge = judge
-    }
+package enum ContinuationVerdict: Hashable, Sendable {
+    /// The body is the rest. `total`: the bytes of the whole body, if known.
+    case continues(total: Int?)
+    /// The body must not be appended to the part.
+    case isOfNoUse
 }
 
 /// Judges a body by its beginning: a useless one need not arrive whole. Called on the loop's thread

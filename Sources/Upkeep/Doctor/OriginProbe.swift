@@ -39,10 +39,9 @@ package struct OriginProbe: Sendable {
     private func ask(_ origins: [String]) throws(UserError) -> [Diagnosis.OriginAnswer] {
         let transfers = BlockingTransfers(configuration, wallClock: wallClock)
         let started = origins.map { origin in
-            transfers.start(
-                TransferRequest(
-                    url: RequestURL(normalized: origin + "/"),
-                    judge: { _, _ in .refused(Failure(.internal, "")) }))
+            var request = TransferRequest(url: RequestURL(normalized: origin + "/"))
+            request.judge = { _, _ in .refused(Failure(.internal, "")) }
+            return transfers.start(request)
         }
         // Each transfer ends by its own limit; this limit is for anything outside it.
         let deadline = ContinuousClock.now + OriginProbe.timeLimit + .seconds(2)

@@ -103,15 +103,15 @@ struct OpenedRun {
             return
         }
         let isVerbose = command.showing.verbose
-        let upload = SinkUpload(to: storage, shard: session.shard?.shard ?? .whole) {
-            [reporter] counts, files in
-            guard isVerbose else { return }
-            reporter.message(
-                "\(storage.location): \(counts.copied + counts.present) of \(files) files")
-        }
         do {
-            let counts = try upload.copy(
-                cache.directory, plan: session.shard?.planFile, at: WallClock.now(), summary)
+            let counts = try SinkUpload.copy(
+                cache.directory, to: storage, shard: session.shard?.shard ?? .whole,
+                plan: session.shard?.planFile, at: WallClock.now(), summary
+            ) { [reporter] counts, files in
+                guard isVerbose else { return }
+                reporter.message(
+                    "\(storage.location): \(counts.copied + counts.present) of \(files) files")
+            }
             result.uploaded = counts.copied
             result.uploadedBytes = counts.copiedBytes
             result.present = counts.present

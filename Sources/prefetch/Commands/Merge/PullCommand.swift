@@ -102,11 +102,10 @@ struct PullCommand: ParsableCommand {
         })
         let ownsNote = try opened.beginAdoption(at: now)
         let isWanted = !quiet && StandardError.isCapableTerminal
-        let pull = SinkPull(from: storage, into: opened, at: now) { counts in
+        let pulled = try SinkPull.download(from: storage, into: opened, at: now) { counts in
             guard isWanted else { return }
             StandardError.write("prefetch: \(counted(counts.copied, "file")) downloaded")
         }
-        let pulled = try pull.download()
         let signal = stop.withLock { stop in
             stop.isMerging = true
             return stop.signal
