@@ -17,29 +17,11 @@ package struct ExportedImage: Sendable {
     /// 0 for an image that must be validated at every use.
     package let expiresAt: Timestamp
     /// Empty unless the layout needs them. The list's own precede the stored ones.
-    package let attributes: [EntryAttribute]
+    package var attributes: [EntryAttribute] = []
     /// The other columns of the list, a JSON object; nil without any.
-    package let columns: [UInt8]?
+    package var columns: [UInt8]?
     /// Nil unless the layout needs them.
-    package let source: SourceDetails?
-
-    package init(
-        number: Int, url: String, normalizedURL: String, key: String, variant: String,
-        stored: StoredImage, fetchedAt: Timestamp, expiresAt: Timestamp,
-        attributes: [EntryAttribute] = [], columns: [UInt8]? = nil, source: SourceDetails? = nil
-    ) {
-        self.number = number
-        self.url = url
-        self.normalizedURL = normalizedURL
-        self.key = key
-        self.variant = variant
-        self.stored = stored
-        self.fetchedAt = fetchedAt
-        self.expiresAt = expiresAt
-        self.attributes = attributes
-        self.columns = columns
-        self.source = source
-    }
+    package var source: SourceDetails?
 
     /// The text of an attribute or column; nil without it.
     package func detail(_ name: String) -> String? {
@@ -56,6 +38,18 @@ package struct ExportedImage: Sendable {
             preconditionFailure("the columns are no JSON object")
         }
         return members
+    }
+}
+
+extension ExportedImage {
+    package init(
+        _ item: CacheCatalog.Item, as variant: String, number: Int, url: String,
+        normalizedURL: String
+    ) {
+        self.init(
+            number: number, url: url, normalizedURL: normalizedURL, key: item.resource.key,
+            variant: variant, stored: item.image, fetchedAt: item.download.fetchedAt,
+            expiresAt: item.expiresAt)
     }
 }
 

@@ -14,17 +14,13 @@ package struct ProgressLine: Sendable {
     /// Erases the line and puts the cursor at its beginning.
     package static let clearText = "\r\u{1B}[K"
 
-    private let interval: Duration
+    /// The shortest time between two renderings.
+    private static let interval = Duration.milliseconds(100)
     private var lastRendering: ContinuousClock.Instant?
     private var rates = RateEstimator()
 
-    /// - Parameter interval: the shortest time between two renderings, by default 100 ms.
-    package init(interval: Duration = .milliseconds(100)) {
-        self.interval = interval
-    }
-
     package mutating func shouldRender(at instant: ContinuousClock.Instant) -> Bool {
-        if let last = lastRendering, instant < last.advanced(by: interval) { return false }
+        if let lastRendering, instant < lastRendering + ProgressLine.interval { return false }
         lastRendering = instant
         return true
     }
@@ -59,10 +55,7 @@ package struct ProgressLine: Sendable {
     }
 
     /// A part of the line. If the line is too long, the part with the highest rank is removed.
-    private struct LinePart {
-        let text: String
-        let rank: Int
-    }
+    private typealias LinePart = (text: String, rank: Int)
 
     private func text(_ progress: RunProgress, width: Int) -> String {
         var parts = parts(progress)
@@ -89,28 +82,28 @@ package struct ProgressLine: Sendable {
             // Rounded down: 100 % means that the run is done.
             let percent = total > 0 ? Int(Double(done) / Double(total) * 100) : 100
             let shown = done < total ? min(percent, 99) : 100
-            parts.append(LinePart(text: "\(done)/\(total) \(shown)%", rank: 0))
+            parts.append(("\(done)/\(total) \(shown)%", 0))
         } else {
-            parts.append(LinePart(text: "\(done) done", rank: 0))
+            parts.append(("\(done) done", 0))
         }
-        parts.append(LinePart(text: "\(rateText(rates.entriesPerSecond))/s", rank: 3))
+        parts.append(("\(rateText(rates.entriesPerSecond))/s", 3))
         if counters.bytesReceived > 0 {
-            parts.append(LinePart(text: ByteCount(counters.bytesReceived).description, rank: 5))
-            parts.append(LinePart(text: byteRateText(rates.bytesPerSecond), rank: 6))
+            parts.append((ByteCount(counters.bytesReceived).description, 5))
+            parts.append((byteRateText(rates.bytesPerSecond), 6))
         }
-        parts.append(LinePart(text: "\(progress.inFlight) in flight", rank: 7))
+        parts.append(("\(progress.inFlight) in flight", 7))
         if counters[.failed] > 0 {
-            parts.append(LinePart(text: "\(counters[.failed]) failed", rank: 1))
+            parts.append(("\(counters[.failed]) failed", 1))
         }
         if progress.isStopping {
-            parts.append(LinePart(text: "stopping, ^C again to quit now", rank: 0))
+            parts.append(("stopping, ^C again to quit now", 0))
             return parts
         }
         let left = counters.entriesRead - done
         if progress.isTotalKnown, left > 0, let seconds = rates.secondsLeft(entries: left) {
-            parts.append(LinePart(text: "\(wholeDurationText(seconds: seconds)) left", rank: 2))
+            parts.append(("\(wholeDurationText(seconds: seconds)) left", 2))
         }
-        if let holdUp = progress.holdUp { parts.append(LinePart(text: text(of: holdUp), rank: 4)) }
+        if let holdUp = progress.holdUp { parts.append((text(of: holdUp), 4)) }
         return parts
     }
 
@@ -179,5 +172,61 @@ struct RateEstimator: Sendable {
             return nil
         }
         return Double(entries) / long
+    }
+}
+
+/// The progress of a run for other processes, as JSON and as text.
+package struct RunStatus: Sendable {
+    package let json: [UInt8]
+    package let text: [String]
+
+    private static let shownHosts = 5
+
+    init(
+        _ progress: RunProgress, _ hosts: [HostPace], at now: Timestamp, process: Int32,
+        line: String, rates: RateEstimator
+    ) {
+        let counters = progress.counters
+        var object = JSONObject()
+        object.add("type", "status")
+        object.add("schema_version", 1)
+        object.add("pid", Int(process))
+        object.add("started_at", now.advanced(by: .zero - progress.elapsed))
+        object.add("updated_at", now)
+        object.add("elapsed_ms", progress.elapsed)
+        object.add("entries_read", counters.entriesRead)
+        object.add("lists_read", progress.isTotalKnown)
+        object.add("entries_done", counters.entriesFinished)
+        var outcomes = JSONObject()
+        for outcome in Outcome.allCases { outcomes.add(outcome.rawValue, counters[outcome]) }
+        object.add("outcomes", outcomes)
+        object.add("in_flight", progress.inFlight)
+        object.add("requests", counters.requests)
+        object.add("bytes_received", counters.bytesReceived)
+        object.add("entries_per_second", rates.entriesPerSecond)
+        object.add("bytes_per_second", rates.bytesPerSecond)
+        let left = counters.entriesRead - counters.entriesFinished
+        let seconds = progress.isTotalKnown ? rates.secondsLeft(entries: left) : nil
+        object.add("seconds_left", seconds)
+        object.add("stopping", progress.isStopping)
+        object.add("held_up_by", progress.holdUp?.host)
+        object.add(
+            "hosts",
+            hosts.map { pace in
+                var host = JSONObject()
+                host.add("host", pace.host)
+                host.add("responses", pace.responses)
+                host.add("refusals", pace.refusals)
+                host.add("concurrency", pace.concurrency)
+                host.add("per_second", pace.perSecond)
+                return host
+            })
+        json = object.bytes
+        text =
+            [line]
+            + hosts.prefix(RunStatus.shownHosts).map {
+                "  \(printable($0.host)): \(counted($0.responses, "response")), "
+                    + "\(rateText($0.perSecond))/s, \(counted($0.refusals, "refusal"))"
+            }
     }
 }

@@ -59,3 +59,61 @@ package enum CurlLibrary {
         }
     }
 }
+
+/// The reason why a text is not a URL.
+package enum URLParsingError: Error, Equatable {
+    /// The text is not a URL that can be requested.
+    case invalid(Failure)
+    /// libcurl is needed to read the text and cannot be loaded.
+    case missingLibrary(UserError)
+
+    init(_ reason: FailureReason, _ message: String) {
+        self = .invalid(Failure(reason, message))
+    }
+
+    /// One line that repeats nothing of the text.
+    package var message: String {
+        switch self {
+        case .invalid(let failure): failure.message
+        case .missingLibrary(let missing): missing.description
+        }
+    }
+
+    /// A remedy other than correcting the text.
+    package var hint: String? {
+        switch self {
+        case .invalid: nil
+        case .missingLibrary(let missing): missing.hint
+        }
+    }
+}
+
+extension URLParsingError: ReportableError {
+    package var userError: UserError { UserError(message, hint: hint) }
+}
+
+/// A locale with UTF-8, for the calling thread only.
+///
+/// libidn2 reads international host names in the locale's encoding, and the process may run in the
+/// C locale, as under cron.
+package final class InternationalLocale {
+    private let locale: locale_t?
+
+    package init() {
+        // Part of every glibc from Debian 12 on; without it international names are refused.
+        locale = newlocale(1 << LC_CTYPE, "C.UTF-8", nil)
+    }
+
+    deinit {
+        if let locale { freelocale(locale) }
+    }
+
+    package func run<Result, Failure: Error>(
+        _ body: () throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        guard let locale else { return try body() }
+        let previous = uselocale(locale)
+        defer { uselocale(previous) }
+        return try body()
+    }
+}

@@ -146,8 +146,7 @@ struct ReportReaderTests {
     private func done(_ summary: RunSummary) throws -> SinkDone {
         let digest = try #require(ContentDigest(hexadecimal: Samples.digestText))
         let replaced = SinkDone.Replaced(digest: digest, at: Timestamp(seconds: 1_795_000_000))
-        return SinkDone(
-            summary, SinkDone.Database(digest: digest, size: ByteCount(9), replaced: [replaced]))
+        return SinkDone(summary, digest: digest, size: ByteCount(9), replaced: [replaced])
     }
 
     /// A summary that is read is written like the first one.

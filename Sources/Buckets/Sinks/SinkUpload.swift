@@ -131,8 +131,7 @@ package struct SinkUpload: Sendable {
         // Readers, and another attempt of the shard, may still use one that was replaced just now.
         let old = replaced.filter { SinkUpload.retention < now.timeSince($0.at) }
         replaced.removeAll(where: old.contains)
-        let database = SinkDone.Database(digest: digest, size: copy.size, replaced: replaced)
-        let bytes = SinkDone(summary, database).json
+        let bytes = SinkDone(summary, digest: digest, size: copy.size, replaced: replaced).json
         try storage.put(
             shard.done, .bytes(bytes),
             digest: bytes.withUnsafeBytes { SHA256Hasher().digest(of: $0) },

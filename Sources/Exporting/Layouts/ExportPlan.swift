@@ -35,7 +35,7 @@ package struct ExportPlan: Sendable {
         try PathRules.check(path)
         let first = path.utf8.prefix { $0 != UInt8(ascii: "/") }
         guard !maker.indexes.contains(where: { $0.utf8.elementsEqual(first) }) else {
-            throw NamingProblem("\(Substring(first)) is the name of the layout's index")
+            throw NamingProblem(message: "\(Substring(first)) is the name of the layout's index")
         }
         return path
     }

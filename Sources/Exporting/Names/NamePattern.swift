@@ -165,7 +165,7 @@ package struct NamePattern: Sendable {
         of field: Field, _ image: ExportedImage, _ parts: URLParts
     ) throws(NamingProblem) -> [UInt8] {
         func present(_ value: String?, _ name: String) throws(NamingProblem) -> [UInt8] {
-            guard let value else { throw NamingProblem("it has no \(name)") }
+            guard let value else { throw NamingProblem(message: "it has no \(name)") }
             return Array(value.utf8)
         }
         let last =

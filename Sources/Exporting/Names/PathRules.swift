@@ -90,9 +90,10 @@ struct PathRules: Sendable {
     /// - Throws: ``NamingProblem`` for a path that is too long, or empty.
     func path(_ names: [String]) throws(NamingProblem) -> String {
         let path = names.filter { !$0.isEmpty }.joined(separator: "/")
-        guard !path.isEmpty else { throw NamingProblem("its name is empty") }
+        guard !path.isEmpty else { throw NamingProblem(message: "its name is empty") }
         guard path.utf8.count <= PathRules.maximumPathBytes else {
-            throw NamingProblem("its path has more than \(PathRules.maximumPathBytes) bytes")
+            let most = PathRules.maximumPathBytes
+            throw NamingProblem(message: "its path has more than \(most) bytes")
         }
         return path
     }
@@ -111,10 +112,10 @@ struct PathRules: Sendable {
             return (folders, max(longest, bytes.count - start))
         }
         guard longest <= maximumNameBytes else {
-            throw NamingProblem("its name has more than \(maximumNameBytes) bytes")
+            throw NamingProblem(message: "its name has more than \(maximumNameBytes) bytes")
         }
         guard folders <= mostFolders else {
-            throw NamingProblem("it is in more than \(mostFolders) folders")
+            throw NamingProblem(message: "it is in more than \(mostFolders) folders")
         }
     }
 
@@ -169,12 +170,7 @@ enum PathIdentity: Hashable, Sendable {
 package struct NamingProblem: Error {
     package let message: String
     /// Whether the image has a name, which a web server would not treat as an image.
-    package let isUnsafe: Bool
-
-    init(_ message: String, isUnsafe: Bool = false) {
-        self.message = message
-        self.isUnsafe = isUnsafe
-    }
+    package private(set) var isUnsafe = false
 }
 
 extension Unicode.UTF8 {

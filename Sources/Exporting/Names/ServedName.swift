@@ -42,7 +42,7 @@ enum ServedName {
             let isHidden = name.utf8.first == UInt8(ascii: ".") && !literals[index].areFirst
             guard isHidden || index == last && isRun(name, literals[index].texts) else { continue }
             throw NamingProblem(
-                "a web server could obey or run \(RedactedURL(name))", isUnsafe: true)
+                message: "a web server could obey or run \(RedactedURL(name))", isUnsafe: true)
         }
     }
 

@@ -36,7 +36,7 @@ extension JSONRecord {
             guard let values = try? parser.parse(json),
                 values.contains(where: { $0.isNamed("type") && $0.string == type })
             else { return nil }
-            var reader = JSONRecordReader(values)
+            var reader = JSONRecordReader(values: values)
             return (reader.read(Self.self), reader.isDamaged)
         }
     }

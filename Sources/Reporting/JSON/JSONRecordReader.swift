@@ -3,18 +3,13 @@ import PrefetchModel
 
 /// Reads the members of an object into the draft of a ``JSONRecord``.
 struct JSONRecordReader {
-    private let values: UnsafeBufferPointer<cjson_value>
+    let values: UnsafeBufferPointer<cjson_value>
     /// The position of each visited member among the values, -1 without it; the first ones may be
     /// known from an object with the same names.
-    private(set) var places: [Int]
-    private var visited = 0
+    private(set) var places: [Int] = []
+    private(set) var visited = 0
     /// Whether a member, or one of a nested object, was neither null nor of the right kind.
     private(set) var isDamaged = false
-
-    init(_ values: UnsafeBufferPointer<cjson_value>, places: [Int] = []) {
-        self.values = values
-        self.places = places
-    }
 
     mutating func read<Record: JSONRecord>(_ type: Record.Type) -> Record.Draft {
         var draft = Record.emptyDraft
@@ -41,7 +36,7 @@ struct JSONRecordReader {
         _ type: Record.Type, in member: cjson_value
     ) -> Record.Draft? {
         member.withValues(CJSON_OBJECT) { values in
-            var reader = JSONRecordReader(values)
+            var reader = JSONRecordReader(values: values)
             let draft = reader.read(type)
             isDamaged = isDamaged || reader.isDamaged
             return draft

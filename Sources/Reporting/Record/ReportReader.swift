@@ -61,7 +61,7 @@ package final class ReportReader {
             switch values.first?.isNamed("type") == true ? values.first?.string : nil {
             case "result": try takeResult(values)
             case "summary":
-                var reader = JSONRecordReader(values)
+                var reader = JSONRecordReader(values: values)
                 record.end(reader.read(RunSummary.self))
             default: throw UserError("no line of a report")
             }
@@ -79,7 +79,7 @@ package final class ReportReader {
         else { throw UserError("a result without an outcome") }
         // Most lines of most reports have none.
         guard RunRecord.hasDetails(outcome) else { return record.count(outcome, reason: nil) }
-        var reader = JSONRecordReader(values, places: shapes.current.places)
+        var reader = JSONRecordReader(values: values, places: shapes.current.places)
         record.note(reader.read(EntryResult.self).whole)
         shapes.current.places = reader.places
     }

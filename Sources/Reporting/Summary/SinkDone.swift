@@ -5,23 +5,12 @@ package struct SinkDone: Sendable {
     package var summary: RunSummary
     package var database: Database
 
-    package init(_ summary: RunSummary, _ database: Database) {
-        self.summary = summary
-        self.database = database
-    }
-
     /// The copy of a shard's database.
     package struct Database: Sendable {
         package var digest: ContentDigest
         package var size: ByteCount
         /// Databases that are not removed yet.
         package var replaced: [Replaced]
-
-        package init(digest: ContentDigest, size: ByteCount, replaced: [Replaced]) {
-            self.digest = digest
-            self.size = size
-            self.replaced = replaced
-        }
     }
 
     /// A database that a later one has replaced.
@@ -34,13 +23,22 @@ package struct SinkDone: Sendable {
             self.at = at
         }
     }
+}
+
+extension SinkDone {
+    package init(
+        _ summary: RunSummary, digest: ContentDigest, size: ByteCount, replaced: [Replaced]
+    ) {
+        let database = Database(digest: digest, size: size, replaced: replaced)
+        self.init(summary: summary, database: database)
+    }
 
     /// Reads a file; nil for anything else.
     package init?(file: [UInt8]) {
         guard let read = SinkDone.read(file, type: "summary"), !read.isDamaged,
             let database = read.draft.database.database
         else { return nil }
-        self.init(read.draft.summary.summary, database)
+        self.init(summary: read.draft.summary.summary, database: database)
     }
 }
 
@@ -51,7 +49,7 @@ extension SinkDone: JSONRecord {
     }
 
     package static var emptyDraft: DoneDraft { DoneDraft() }
-    package static var sample: SinkDone { SinkDone(.sample, .sample) }
+    package static var sample: SinkDone { SinkDone(summary: .sample, database: .sample) }
 
     package func visitMembers(_ members: inout some JSONVisitor, into draft: inout DoneDraft) {
         summary.visitMembers(&members, into: &draft.summary)
