@@ -39,15 +39,6 @@ package struct ProgressLine: Sendable {
         return text(progress, width: .max)
     }
 
-    /// The progress with its hosts, after it was observed.
-    func status(
-        _ progress: RunProgress, _ hosts: [HostPace], at now: Timestamp, process: Int32
-    ) -> RunStatus {
-        RunStatus(
-            progress, hosts, at: now, process: process,
-            line: parts(progress).map(\.text).joined(separator: ", "), rates: rates)
-    }
-
     package mutating func observe(_ progress: RunProgress) {
         rates.observe(
             seconds: progress.elapsed.secondsValue, entriesDone: progress.counters.entriesFinished,
@@ -179,13 +170,15 @@ struct RateEstimator: Sendable {
 package struct RunStatus: Sendable {
     package let json: [UInt8]
     package let text: [String]
+}
 
+extension ProgressLine {
     private static let shownHosts = 5
 
-    init(
-        _ progress: RunProgress, _ hosts: [HostPace], at now: Timestamp, process: Int32,
-        line: String, rates: RateEstimator
-    ) {
+    /// The progress with its hosts, after it was observed.
+    func status(
+        _ progress: RunProgress, _ hosts: [HostPace], at now: Timestamp, process: Int32
+    ) -> RunStatus {
         let counters = progress.counters
         var object = JSONObject()
         object.add("type", "status")
@@ -221,12 +214,11 @@ package struct RunStatus: Sendable {
                 host.add("per_second", pace.perSecond)
                 return host
             })
-        json = object.bytes
-        text =
-            [line]
-            + hosts.prefix(RunStatus.shownHosts).map {
-                "  \(printable($0.host)): \(counted($0.responses, "response")), "
-                    + "\(rateText($0.perSecond))/s, \(counted($0.refusals, "refusal"))"
-            }
+        let lines = hosts.prefix(ProgressLine.shownHosts).map {
+            "  \(printable($0.host)): \(counted($0.responses, "response")), "
+                + "\(rateText($0.perSecond))/s, \(counted($0.refusals, "refusal"))"
+        }
+        let line = parts(progress).map(\.text).joined(separator: ", ")
+        return RunStatus(json: object.bytes, text: [line] + lines)
     }
 }

@@ -8,7 +8,8 @@ package struct ReportWriter: ~Copyable, Sendable {
 
     private var file: OutputFile
     private var json = JSONObjectWriter()
-    private var failure: OutputError?
+    /// The first error of writing; after it nothing is written, and each call throws it again.
+    private(set) var failure: OutputError?
     var pathPrefix: String { json.pathPrefix }
 
     /// Creates or empties the file; `-` is standard output. Paths of images are absolute in
@@ -25,9 +26,6 @@ package struct ReportWriter: ~Copyable, Sendable {
 
     package var isStandardOutput: Bool { file.isStandardOutput }
     package var name: String { file.name }
-
-    /// The first error of writing; after it nothing is written, and each call throws it again.
-    package var firstError: OutputError? { failure }
 
     /// Appends a line. The file is written in blocks of 64 KiB, and by ``finish(_:)``.
     package mutating func write(_ result: EntryResult) throws(OutputError) {

@@ -22,9 +22,9 @@ package struct ShardPlan: Hashable, Sendable {
 
     /// A domain in several shards.
     package struct Split: Hashable, Sendable {
-        package let domain: String
-        package let entries: Int
-        package let shards: [Int]
+        package fileprivate(set) var domain: String
+        package fileprivate(set) var entries: Int
+        package fileprivate(set) var shards: [Int]
     }
 
     package struct List: Hashable, Sendable {
@@ -94,7 +94,7 @@ extension ShardPlan: JSONRecord {
         fileprivate var shards = 0
         fileprivate var entries: Int?
         fileprivate var lists: [List.Draft]?
-        fileprivate var split: [Split.Draft]?
+        fileprivate var split: [Split]?
         fileprivate var packed: [String: Int]?
         fileprivate var buckets: [Int] = []
         fileprivate var loads: [Int] = []
@@ -105,7 +105,7 @@ extension ShardPlan: JSONRecord {
             guard Shard.counts.contains(shards), let entries, let packed, !buckets.isEmpty,
                 loads.count == shards, times.map({ $0.count == shards }) ?? true,
                 let lists = lists?.compactMap(\.list), lists.count == self.lists?.count,
-                let split = split?.compactMap(\.split), split.count == self.split?.count
+                let split, split.allSatisfy(\.isWhole)
             else { return nil }
             let places = buckets + packed.values + split.flatMap(\.shards)
             guard places.allSatisfy({ (0..<shards).contains($0) }) else { return nil }
@@ -162,21 +162,13 @@ extension ShardPlan.List: JSONRecord {
 }
 
 extension ShardPlan.Split: JSONRecord {
-    package struct SplitDraft {
-        fileprivate var domain: String?
-        fileprivate var entries: Int?
-        fileprivate var shards: [Int] = []
+    package static var emptyDraft: ShardPlan.Split { sample }
+    package static let sample = ShardPlan.Split(domain: "", entries: -1, shards: [])
 
-        fileprivate var split: ShardPlan.Split? {
-            guard let domain, let entries, shards.count > 1 else { return nil }
-            return ShardPlan.Split(domain: domain, entries: entries, shards: shards)
-        }
-    }
+    /// Whether all members were read.
+    fileprivate var isWhole: Bool { !domain.isEmpty && entries >= 0 && shards.count > 1 }
 
-    package static var emptyDraft: SplitDraft { SplitDraft() }
-    package static let sample = ShardPlan.Split(domain: "", entries: 0, shards: [])
-
-    package func visitMembers(_ members: inout some JSONVisitor, into draft: inout SplitDraft) {
+    package func visitMembers(_ members: inout some JSONVisitor, into draft: inout Self) {
         members.add("domain", domain) { draft.domain = $0 }
         members.add("entries", entries) { draft.entries = $0 }
         members.add("shards", shards) { draft.shards = $0 }

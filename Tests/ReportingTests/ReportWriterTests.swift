@@ -232,7 +232,7 @@ struct ReportWriterTests {
             #expect(error == expected)
             #expect(error.description == "/dev/full: cannot write: No space left on device")
         }
-        #expect(writer.firstError == expected)
+        #expect(writer.failure == expected)
     }
 
     @Test func reportsAClosedPipeAndStaysFailed() throws {

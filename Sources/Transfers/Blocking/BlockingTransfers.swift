@@ -39,7 +39,7 @@ package final class BlockingTransfers: Sendable {
                 if let failure = running.failure { throw failure }
                 guard !running.isCancelled else {
                     return transfer.end(
-                        .success(TransferCompletion(unstarted: request.id, .cancelled)))
+                        .success(TransferCompletion(id: request.id, result: .cancelled)))
                 }
                 if running.loop == nil { running.loop = try launch() }
                 running.lastNumber += 1

@@ -86,7 +86,7 @@ final class LoopThread {
             return
         }
         cancelActive()
-        ended += received.requests.map { TransferCompletion(unstarted: $0.id, .cancelled) }
+        ended += received.requests.map { TransferCompletion(id: $0.id, result: .cancelled) }
     }
 
     private func startWaiting() throws(UserError) {
@@ -201,7 +201,7 @@ final class LoopThread {
 
     private func cancelActive() {
         ended += (connections.takeWaiting() + (environment.rate?.takeHeld() ?? [])).map {
-            TransferCompletion(unstarted: $0.request.id, .cancelled)
+            TransferCompletion(id: $0.request.id, result: .cancelled)
         }
         for transfer in active.values { end(transfer, transfer.cancel(at: wallClock())) }
     }
@@ -213,7 +213,7 @@ final class LoopThread {
             [.dns, .connect, .tls, .timeout, .stalled].contains(failure.reason)
         {
             ended += connections.takeWaitingForFirst(use.origin).map {
-                TransferCompletion(unstarted: $0.request.id, completion.result)
+                TransferCompletion(id: $0.request.id, result: completion.result)
             }
         }
         release(transfer)

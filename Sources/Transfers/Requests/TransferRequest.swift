@@ -63,7 +63,8 @@ package enum BodyVerdict: Sendable {
     case refused(Failure)
 }
 
-/// The end of one transfer.
+/// The end of one transfer. The values with defaults are those of a request that libcurl was not
+/// given.
 package struct TransferCompletion: Sendable {
     package enum TransferResult: Sendable {
         /// A whole response.
@@ -81,25 +82,16 @@ package struct TransferCompletion: Sendable {
     package let id: Int
     package let result: TransferResult
     /// Body bytes that arrived, after content decoding, also of failed transfers.
-    package let bytesReceived: Int
+    package private(set) var bytesReceived = 0
     /// Since the transfer was handed to libcurl, by the monotonic clock.
-    package let elapsed: Duration
+    package private(set) var elapsed = Duration.zero
     /// Nil without the first byte of a response.
-    package let connection: ResponseConnection?
+    package private(set) var connection: ResponseConnection?
     /// The class of the connection's address, new or reused. Nil without a connection, and with a
     /// proxy, which hides the origin's address.
-    package let address: AddressClass?
+    package private(set) var address: AddressClass?
     /// The stored part of a body, for a failure in mid-body and for a cancelled transfer.
-    package let interruptedBody: InterruptedBody?
-}
-
-extension TransferCompletion {
-    /// The end of a request that libcurl was not given.
-    init(unstarted id: Int, _ result: TransferResult) {
-        self.init(
-            id: id, result: result, bytesReceived: 0, elapsed: .zero, connection: nil,
-            address: nil, interruptedBody: nil)
-    }
+    package private(set) var interruptedBody: InterruptedBody?
 }
 
 /// A body that broke off.
