@@ -3,22 +3,17 @@ package import PrefetchModel
 
 /// A response other than success.
 struct ObjectProblem {
-    let status: Int
+    private let answer: ServiceAnswer
     /// As `SlowDown`; empty for a response without one.
-    let code: String
+    private let code: String
     private let message: String
-    /// The region of the bucket, which the error for a wrong one names.
-    private let region: String?
-    /// The target of a redirect, which is not followed.
-    private let location: String?
+    private var status: Int { answer.status }
 
     init(_ answer: ServiceAnswer) {
-        status = answer.status
+        self.answer = answer
         let elements = ObjectElements(answer.body)
         code = elements["Code"] ?? ""
         message = elements["Message"] ?? ""
-        region = answer.fields.first("x-amz-bucket-region")
-        location = answer.fields.first("location")
     }
 
     var isTransient: Bool {
@@ -42,13 +37,18 @@ struct ObjectProblem {
         if !message.isEmpty { text += " (\(message))" }
         if attempts > 1 { text += ", \(attempts) times" }
         var hint: String?
+        // The region of the bucket.
+        let region = answer.fields.first("x-amz-bucket-region")
         switch (status, code) {
         case (_, "NoSuchBucket"): hint = "create the bucket first; `prefetch` does not"
         case (_, "RequestTimeTooSkewed"): hint = "the clock of this machine is wrong"
         case (_, "SignatureDoesNotMatch"), (_, "InvalidAccessKeyId"):
             hint = "check the secret key, and AWS_REGION (now \(storage.endpoint.region))"
         case (300...399, _) where region == nil && code.isEmpty:
-            hint = location.map { "the endpoint redirects to \(RedactedURL($0))" }
+            // The redirect is not followed.
+            hint = answer.fields.first("location").map {
+                "the endpoint redirects to \(RedactedURL($0))"
+            }
         case (301, _), (307, _), (_, "AuthorizationHeaderMalformed"), (_, "PermanentRedirect"):
             hint =
                 region.map { "the bucket is in \($0): set AWS_REGION" }

@@ -26,30 +26,14 @@ struct ObjectEndpoint {
         region.hasPrefix("cn-") ? "amazonaws.com.cn" : "amazonaws.com"
     }
 
-    /// The URL of an object, or of the bucket for an empty key, encoded as signatures need it.
+    /// The URL of an object, or of the bucket for an empty key. All but unreserved characters are
+    /// encoded (RFC 3986 §2.3), as Signature Version 4 does.
     func url(key: String, query: [(name: String, value: String)]) -> String {
-        var url = base + "/" + ObjectEndpoint.encoded(key, keepsSlashes: true)
+        let url = base + "/" + key.utf8.percentEncoded(except: "-._~/")
         let pairs = query.sorted { $0.name < $1.name }.map { name, value in
-            let value = ObjectEndpoint.encoded(value, keepsSlashes: false)
-            return "\(ObjectEndpoint.encoded(name, keepsSlashes: false))=\(value)"
+            [name, value].map { $0.utf8.percentEncoded(except: "-._~") }.joined(separator: "=")
         }
-        if !pairs.isEmpty { url += "?" + pairs.joined(separator: "&") }
-        return url
-    }
-
-    /// Percent-encodes all but unreserved characters (RFC 3986 §2.3), as Signature Version 4 does.
-    private static func encoded(_ text: String, keepsSlashes: Bool) -> String {
-        var result: [UInt8] = []
-        let digits = Array("0123456789ABCDEF".utf8)
-        let plain = Set((keepsSlashes ? "-._~/" : "-._~").utf8)
-        for byte in text.utf8 {
-            if byte.isLetter || byte.isDecimalDigit || plain.contains(byte) {
-                result.append(byte)
-            } else {
-                result += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
-            }
-        }
-        return String(decoding: result, as: UTF8.self)
+        return pairs.isEmpty ? url : "\(url)?\(pairs.joined(separator: "&"))"
     }
 }
 

@@ -73,8 +73,9 @@ struct LoaderLayout: LayoutMaking {
         let (stem, ending) = path[start...].stemAndExtension
         guard let ending else { return "\(url)-\(identifier)" }
         let changed = path[..<start] + stem + Array("-\(identifier).".utf8) + ending
-        return String(url[..<parts.path.startIndex]) + URLParts.encoded(path: Array(changed))
-            + url[parts.path.endIndex...]
+        // `pchar` and slashes stay (RFC 3986 §3.3).
+        return String(url[..<parts.path.startIndex])
+            + changed.percentEncoded(except: "-._~!$&'()*+,;=:@/") + url[parts.path.endIndex...]
     }
 
     /// SDWebImage's limit, `SD_MAX_FILE_EXTENSION_LENGTH` in `SDDiskCache.m`: `NAME_MAX` less an

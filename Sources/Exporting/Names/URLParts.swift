@@ -31,22 +31,6 @@ package struct URLParts {
         }
     }
 
-    /// The encoded path of a decoded one: `pchar` and slashes stay (RFC 3986 §3.3).
-    static func encoded(path: [UInt8]) -> String {
-        var text = ""
-        for byte in path {
-            switch byte {
-            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                UInt8(ascii: "0")...UInt8(ascii: "9"):
-                text.unicodeScalars.append(Unicode.Scalar(byte))
-            case _ where "-._~!$&'()*+,;=:@/".utf8.contains(byte):
-                text.unicodeScalars.append(Unicode.Scalar(byte))
-            default: text += percentEncoded(byte)
-            }
-        }
-        return text
-    }
-
     package static func percentEncoded(_ byte: UInt8) -> String {
         let digits = String(byte, radix: 16, uppercase: true)
         return byte < 16 ? "%0" + digits : "%" + digits

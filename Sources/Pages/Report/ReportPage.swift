@@ -136,8 +136,6 @@ package struct PageImages: Sendable {
     private var images: [ContentDigest: PageImage] = [:]
     private var byteCount = 0
 
-    package init() {}
-
     package subscript(digest: ContentDigest) -> PageImage? { images[digest] }
 
     package mutating func add(_ image: PageImage, for digest: ContentDigest) {

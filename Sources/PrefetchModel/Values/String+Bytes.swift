@@ -28,3 +28,16 @@ extension StringProtocol {
         return bytes
     }
 }
+
+extension Sequence<UInt8> {
+    /// The bytes with all but letters, digits and `marks` percent-encoded (RFC 3986 §2.1).
+    package func percentEncoded(except marks: String) -> String {
+        let digits = Array("0123456789ABCDEF".utf8)
+        let kept = Set(marks.utf8)
+        let bytes = flatMap { byte in
+            byte.isLetter || byte.isDecimalDigit || kept.contains(byte)
+                ? [byte] : [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+}

@@ -1,21 +1,19 @@
 internal import Glibc
 internal import PrefetchModel
 
-/// The log of a CI service that obeys commands in printed lines.
-enum ParsedLog {
-    /// Whether it is GitHub's (also Forgejo's and Gitea's), Azure's or TeamCity's.
-    static let isExpected =
+/// Commands in the log of a CI service: GitHub Actions' lines on standard output or error, and the
+/// marks of Azure Pipelines and TeamCity.
+enum WorkflowCommand {
+    /// Whether the log is one of GitHub (also Forgejo and Gitea), Azure or TeamCity, which obey
+    /// commands in printed lines.
+    static let areObeyed =
         value("GITHUB_ACTIONS") == "true" || value("TF_BUILD") != ""
         || value("TEAMCITY_VERSION") != ""
 
     private static func value(_ name: String) -> String {
         getenv(name).map { String(cString: $0) } ?? ""
     }
-}
 
-/// Commands in the log of a CI service: GitHub Actions' lines on standard output or error, and the
-/// marks of Azure Pipelines and TeamCity.
-enum WorkflowCommand {
     /// An annotation, `::error file=m.txt,line=12,title=http-status::message`.
     static func annotation(
         _ level: String, file: String? = nil, line: Int? = nil, title: String = "prefetch",

@@ -105,7 +105,7 @@ package struct OutputFile: ~Copyable, Sendable {
     /// Writes all bytes of a buffer; see ``write(_:)-([UInt8])``. Text for a CI service's log
     /// holds no commands.
     borrowing func write(_ buffer: UnsafeRawBufferPointer) throws(OutputError) {
-        guard ParsedLog.isExpected, isPrinted else {
+        guard WorkflowCommand.areObeyed, isPrinted else {
             return try FileBytes.write(buffer, to: descriptor, name)
         }
         let bytes = WorkflowCommand.defused(buffer)
