@@ -61,7 +61,7 @@ package enum CurlLibrary {
 }
 
 /// The reason why a text is not a URL.
-package enum URLParsingError: Error, Equatable {
+package enum URLParsingError: ReportableError, Equatable {
     /// The text is not a URL that can be requested.
     case invalid(Failure)
     /// libcurl is needed to read the text and cannot be loaded.
@@ -71,25 +71,17 @@ package enum URLParsingError: Error, Equatable {
         self = .invalid(Failure(reason, message))
     }
 
+    package var userError: UserError {
+        switch self {
+        case .invalid(let failure): UserError(failure.message)
+        case .missingLibrary(let missing): UserError(missing.description, hint: missing.hint)
+        }
+    }
+
     /// One line that repeats nothing of the text.
-    package var message: String {
-        switch self {
-        case .invalid(let failure): failure.message
-        case .missingLibrary(let missing): missing.description
-        }
-    }
-
+    package var message: String { userError.message }
     /// A remedy other than correcting the text.
-    package var hint: String? {
-        switch self {
-        case .invalid: nil
-        case .missingLibrary(let missing): missing.hint
-        }
-    }
-}
-
-extension URLParsingError: ReportableError {
-    package var userError: UserError { UserError(message, hint: hint) }
+    package var hint: String? { userError.hint }
 }
 
 /// A locale with UTF-8, for the calling thread only.

@@ -54,11 +54,6 @@ package struct SinkPull: Sendable {
         return pulled
     }
 
-    /// Removes the databases, after the merge.
-    package static func removeDatabases(in directory: CacheDirectory) {
-        PulledDatabases.remove(in: directory)
-    }
-
     // MARK: Databases
 
     private func database(of shard: Shard, in folders: PulledDatabases) throws -> String {

@@ -22,7 +22,7 @@ final class ExportStage {
         self.name = name
         self.mode = mode
         folder = try ExportStage.hold(name, in: parent, mode)
-        cursor = FolderCursor(folder, mode: mode)
+        cursor = FolderCursor(root: folder, mode: mode)
         try folder.removeContents()
         try mark()
     }

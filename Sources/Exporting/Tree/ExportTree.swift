@@ -194,8 +194,8 @@ package final class ExportTree {
 
         func write(_ files: ArraySlice<PlannedFile>) -> Result<[FileResult], UserError> {
             Result { () throws(UserError) in
-                var cursor = FolderCursor(stage, mode: options.mode)
-                var present = FolderCursor(old.folder ?? stage, mode: nil)
+                var cursor = FolderCursor(root: stage, mode: options.mode)
+                var present = FolderCursor(root: old.folder ?? stage)
                 var writer = writer
                 var results: [FileResult] = []
                 results.reserveCapacity(files.count)
@@ -282,7 +282,7 @@ package final class ExportTree {
 
     /// Gives the unchanged files of the old folder a second name in the stage.
     private func takeOver(from folder: Folder) throws(UserError) {
-        var cursor = FolderCursor(folder, mode: nil)
+        var cursor = FolderCursor(root: folder)
         for path in kept {
             guard let (source, name) = try cursor.find(path) else {
                 throw .system("open", folder.path(of: path))
@@ -365,7 +365,7 @@ package final class ExportTree {
                 || record.path.parents.contains { files.contains(PathBytes(path: $0)) }
         }
         let known = Set(blocking.map { PathBytes(path: $0.path) })
-        var cursor = FolderCursor(folder, mode: nil)
+        var cursor = FolderCursor(root: folder)
         for path in folders.map(\.path) {
             guard let status = try cursor.status(of: path), !status.isFolder,
                 !known.contains(PathBytes(path: path))
@@ -410,7 +410,7 @@ package final class ExportTree {
         }
         try remove(blocking)
         if let mode = options.mode { fchmod(folder.number, mode.ofFolders) }
-        var target = FolderCursor(folder, mode: options.mode)
+        var target = FolderCursor(root: folder, mode: options.mode)
         for path in written {
             if let table = state.table(of: path) { try folder.remove(file: table) }
             let (source, name) = try stage.enter(path)

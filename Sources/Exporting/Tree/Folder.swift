@@ -199,7 +199,7 @@ final class Folder: Sendable {
         var flags: Int32 = 0
         var rest = path[...]
         while true {
-            var cursor = FolderCursor(self, mode: nil)
+            var cursor = FolderCursor(root: self)
             guard let (folder, name) = try cursor.find(String(rest)) else { return }
             guard unlinkat(folder.number, name, flags) == 0 || errno == ENOENT else {
                 // A folder with other files stays.
@@ -247,15 +247,10 @@ final class Folder: Sendable {
 /// The folder of the present file in a tree. Files in the order of their paths share it.
 struct FolderCursor: ~Copyable {
     let root: Folder
-    private let mode: FileMode?
-    private var path = ""
-    private var current: Folder
-
-    init(_ root: Folder, mode: FileMode?) {
-        self.root = root
-        self.mode = mode
-        current = root
-    }
+    private(set) var mode: FileMode?
+    private(set) var path = ""
+    /// Nil for the root.
+    private(set) var current: Folder?
 
     /// Opens the folder of a file, and creates it if it is missing.
     ///
@@ -278,7 +273,7 @@ struct FolderCursor: ~Copyable {
     ) throws(UserError) -> (folder: Folder, name: String)? {
         guard let slash = file.utf8.lastIndex(of: UInt8(ascii: "/")) else { return (root, file) }
         let name = String(file[file.utf8.index(after: slash)...])
-        if file[..<slash].equals(bytesOf: path) { return (current, name) }
+        if file[..<slash].equals(bytesOf: path) { return (current ?? root, name) }
         var folder = root
         for part in file[..<slash].split(separator: "/") {
             guard let next = try opening(folder, String(part)) else { return nil }

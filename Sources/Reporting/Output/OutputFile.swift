@@ -12,11 +12,16 @@ package struct OutputFile: ~Copyable, Sendable {
     /// The name in messages: a path, or `standard output`.
     package let name: String
 
+    deinit {
+        // Only without `close()`: after an error that was thrown, or when the owner gave up.
+        if isOwned, descriptor >= 0 { _ = Glibc.close(descriptor) }
+    }
+}
+
+extension OutputFile {
     /// Takes a descriptor that the caller closes.
     package init(borrowing descriptor: Int32, name: String) {
-        self.descriptor = descriptor
-        self.name = name
-        isOwned = false
+        self.init(descriptor: descriptor, isOwned: false, name: name)
     }
 
     /// Creates or empties the file; `-` is standard output.
@@ -51,7 +56,7 @@ package struct OutputFile: ~Copyable, Sendable {
         }
         // Only opening must not wait.
         _ = fcntl(opened, F_SETFL, fcntl(opened, F_GETFL) & ~O_NONBLOCK)
-        self.init(owning: opened, name: path)
+        self.init(descriptor: opened, isOwned: true, name: path)
     }
 
     /// Opens an existing file for appending.
@@ -63,23 +68,12 @@ package struct OutputFile: ~Copyable, Sendable {
         guard opened >= 0 else {
             throw .system("open", path, errno)
         }
-        self.init(owning: opened, name: path)
-    }
-
-    private init(owning descriptor: Int32, name: String) {
-        self.descriptor = descriptor
-        self.name = name
-        isOwned = true
+        self.init(descriptor: opened, isOwned: true, name: path)
     }
 
     private static func isPipe(_ path: String) -> Bool {
         var status = stat()
         return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFIFO
-    }
-
-    deinit {
-        // Only without `close()`: after an error that was thrown, or when the owner gave up.
-        if isOwned, descriptor >= 0 { _ = Glibc.close(descriptor) }
     }
 
     package var isStandardOutput: Bool { descriptor == STDOUT_FILENO }

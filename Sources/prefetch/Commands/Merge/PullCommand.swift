@@ -120,7 +120,7 @@ struct PullCommand: ParsableCommand {
             waiting: held.lock.waiting, at: now)
         // The files of rows that lose were not requested.
         report.lostFiles = pulled.lost.count
-        SinkPull.removeDatabases(in: opened.directory)
+        PulledDatabases.remove(in: opened.directory)
         return (report, pulled)
     }
 }
