@@ -14,8 +14,8 @@ package struct SinkUpload: Sendable {
     private let lastName = Monitor<String?>(nil)
 
     /// Copies the cache, which this process holds and does not change, with the file of the shards'
-    /// plan and the run's summary for `_DONE.json`. `shard` is the one that the cache holds. `tell`
-    /// is called now and then, from several threads, with the counts so far and the number of files.
+    /// plan and the run's summary for `_DONE.json`. `shard` is the cache's own. `tell` is called
+    /// now and then, from several threads, with the counts so far and the number of files.
     ///
     /// - Throws: the first failure, after all threads have ended; without a new `_DONE.json`.
     package static func copy(
