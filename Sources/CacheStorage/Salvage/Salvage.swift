@@ -6,10 +6,10 @@ internal import SQLite
 /// SQLite's own recovery does, which also finds rows on unreachable pages and in a database without
 /// its schema. Each row must be valid, and the file that it names must exist.
 struct Salvage {
-    private let directory: CacheDirectory
+    let directory: CacheDirectory
     private let workspace: CacheDirectory
-    private let target: Connection
-    private let insertions: [RowInsertion]
+    let target: Connection
+    let insertions: [RowInsertion]
     /// Tables with missing rows, certain or possible.
     private(set) var incomplete: Set<String> = []
     private(set) var report = SalvageReport()
@@ -20,6 +20,10 @@ struct Salvage {
     private var isOrdered = true
     /// The missing files of rows that were read, perhaps repeatedly.
     private var lostFiles: Set<ContentDigest> = []
+    /// The changed identifiers of the snapshot's resources; nil for resources left out.
+    var identifiers: [Int64: Int64?] = [:]
+    /// The resources that only the snapshot had.
+    var added: Set<Int64> = []
 
     /// - Precondition: the target has the current schema and no rows.
     init(directory: CacheDirectory, workspace: CacheDirectory, into target: Connection) throws {
@@ -41,9 +45,7 @@ struct Salvage {
         } else {
             incomplete = Set(SalvagedTable.all.map(\.name))
         }
-        var merge = SnapshotMerge(
-            directory: directory, target: target, insertions: insertions, incomplete: incomplete)
-        let time = try merge.run()
+        let time = try mergeSnapshot()
         try settle()
         report.restored = try SalvageReport.Counts(of: target) - report.salvaged
         if !report.restored.isEmpty { report.snapshotTime = time }

@@ -1,32 +1,13 @@
 import PrefetchModel
 internal import SQLite
 
-/// Adds rows of the snapshot that the damaged database did not yield. Tables that were read
-/// completely get none: rows that they lack were removed. Of an image in both, the damaged
-/// database's newer row stays. Variants are added only to the source that they were made from.
-struct SnapshotMerge {
-    let directory: CacheDirectory
-    let target: Connection
-    let insertions: [RowInsertion]
-    let incomplete: Set<String>
-
-    /// The changed identifiers of the snapshot's resources; nil for resources left out.
-    private var identifiers: [Int64: Int64?] = [:]
-    private var added: Set<Int64> = []
-
-    init(
-        directory: CacheDirectory, target: Connection, insertions: [RowInsertion],
-        incomplete: Set<String>
-    ) {
-        self.directory = directory
-        self.target = target
-        self.insertions = insertions
-        self.incomplete = incomplete
-    }
-
+extension Salvage {
+    /// Adds rows of the snapshot that the damaged database did not yield. Tables that were read
+    /// completely get none: rows that they lack were removed. Of an image in both, the damaged
+    /// database's newer row stays. Variants are added only to the source that they were made from.
     /// Returns the time of the snapshot; nil without a readable one.
-    mutating func run() throws -> Timestamp? {
-        guard !incomplete.isEmpty, let (snapshot, time) = try open() else { return nil }
+    mutating func mergeSnapshot() throws -> Timestamp? {
+        guard !incomplete.isEmpty, let (snapshot, time) = try openSnapshot() else { return nil }
         for insertion in insertions {
             switch insertion.table.name {
             case "resource":
@@ -50,7 +31,7 @@ struct SnapshotMerge {
         return time
     }
 
-    private func open() throws -> (Connection, Timestamp)? {
+    private func openSnapshot() throws -> (Connection, Timestamp)? {
         guard let time = directory.snapshotTime else { return nil }
         do {
             let connection = try Connection(
