@@ -1,10 +1,10 @@
-import CacheStorage
 import EntryLifecycle
 import Hashing
 import PrefetchModel
 import Scheduling
 import SeededRandom
 
+@testable import CacheStorage
 @testable import Pipeline
 @testable import Transfers
 

@@ -1,9 +1,9 @@
 import Pipeline
 import PrefetchModel
 import Testing
-import Upkeep
 
 @testable import CacheStorage
+@testable import Upkeep
 
 /// Each check of `doctor` on its own.
 struct DiagnosisTests {

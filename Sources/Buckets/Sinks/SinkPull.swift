@@ -113,7 +113,7 @@ package struct SinkPull: Sendable {
             pulled.counts = try copying.run(in: storage) { files in
                 Set(
                     files.lazy.filter {
-                        unavailable.contains($0.digest) || content.hasWholeFile($0)
+                        unavailable.contains($0.digest) || content.directory.hasWholeFile($0)
                     }.map(\.digest))
             } copy: { file in
                 let isStored = try storage.get(file, into: content)

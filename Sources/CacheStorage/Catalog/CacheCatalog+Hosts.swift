@@ -56,10 +56,7 @@ extension CacheCatalog {
         }
     }
 
-    /// The hosts with state that affects a run at `now`, in no order.
-    package func hostStates(at now: Timestamp) throws(StorageError) -> [HostState] {
-        try HostLog(database: database).all(at: now)
-    }
+    package var hosts: HostLog { HostLog(database: database) }
 
     /// The origins of images, failures and hosts, in time linear in origins and failures.
     package func origins() throws(StorageError) -> [String] {
@@ -70,17 +67,12 @@ extension CacheCatalog {
         }
     }
 
-    package struct HostKnowledge: Sendable {
-        /// Nil for a host like any other.
-        package let state: HostState?
-        /// The mean size of its stored images of the variant `main`; nil without any.
-        package let meanBytes: Double?
-    }
-
-    /// The knowledge about hosts (scheme, host and port) at `now`, in their order.
+    /// The knowledge about hosts (scheme, host and port) at `now`, in their order: the state, nil
+    /// for a host like any other, and the mean size of its stored images of the variant `main`, nil
+    /// without any.
     package func knowledge(
         ofHosts hosts: [String], at now: Timestamp
-    ) throws(StorageError) -> [HostKnowledge] {
+    ) throws(StorageError) -> [(state: HostState?, meanBytes: Double?)] {
         try database.read("reading hosts") { database in
             let states = try database.prepare(
                 "SELECT \(HostState.columns) FROM host WHERE host = ?")
@@ -97,7 +89,7 @@ extension CacheCatalog {
                         return count > 0
                             ? Double(try row.optionalInteger(1) ?? 0) / Double(count) : nil
                     } ?? nil
-                return HostKnowledge(state: state?.believed(at: now), meanBytes: mean)
+                return (state?.believed(at: now), mean)
             }
         }
     }

@@ -3,18 +3,12 @@ import Glibc
 import PrefetchModel
 
 extension ContentStore {
-    struct OwnCopies {
-        var copied = 0
-        /// Files that stay as they are: the disk has no room for a copy.
-        var withoutRoom = 0
-        var bytesWithoutRoom = 0
-    }
-
     /// Replaces content files that have other hard links by copies with the mode of new files,
     /// which share blocks where the file system can. Each copy replaces its file atomically, after
     /// all of them are on the disk. Only for the holder of the lock, while nothing is being stored.
-    func makeOwn(_ names: [String], in folder: FileDescriptor) throws(StorageError) -> OwnCopies {
-        var result = OwnCopies()
+    func makeOwn(
+        _ names: [String], in folder: FileDescriptor, _ changes: inout OpenCache.ModeChanges
+    ) throws(StorageError) {
         var copies: [(temporaryName: String, name: String)] = []
         do {
             for name in names {
@@ -25,18 +19,18 @@ extension ContentStore {
                 if let temporaryName {
                     copies.append((temporaryName, name))
                 } else {
-                    result.withoutRoom += 1
-                    result.bytesWithoutRoom += size
+                    changes.withoutRoom += 1
+                    changes.bytesWithoutRoom += size
                 }
             }
-            guard !copies.isEmpty else { return result }
+            guard !copies.isEmpty else { return }
             // A power cut must not leave an empty file in the place of a whole one.
             try synchronize()
             while let copy = copies.popLast() {
                 try place(copy.temporaryName, as: copy.name, in: folder)
-                result.copied += 1
+                changes.files += 1
+                changes.copied += 1
             }
-            return result
         } catch {
             for copy in copies { unlinkat(temporary.number, copy.temporaryName, 0) }
             throw error

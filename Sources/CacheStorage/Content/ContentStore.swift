@@ -1,13 +1,12 @@
 internal import CLinux
 import Glibc
-package import Hashing
 package import PrefetchModel
 import Synchronization
 import Threading
 
 /// Writes and removes content files. Thread-safe; several threads write at once.
 package final class ContentStore: Sendable {
-    let directory: CacheDirectory
+    package let directory: CacheDirectory
     let content: FileDescriptor
     let temporary: FileDescriptor
     /// The most recently used of the 256 folders below `content`.
@@ -103,12 +102,6 @@ package final class ContentStore: Sendable {
         FileDescriptor.contents(
             of: image.relativePath, in: directory.handle, size: bytes.count
         ).whole?.elementsEqual(bytes) ?? false
-    }
-
-    package func bytes(
-        of image: StoredImage, hasher: borrowing SHA256Hasher
-    ) -> FileReading<[UInt8]> {
-        directory.bytes(of: image, hasher: hasher)
     }
 
     /// Protects an existing file from removal until ``unpin(_:)``, for a pending row.

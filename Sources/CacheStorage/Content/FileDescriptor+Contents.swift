@@ -1,7 +1,7 @@
 internal import CLinux
 import Glibc
 
-package enum FileReading<Value> {
+package enum FileReading<Value: Sendable>: Sendable {
     case whole(Value)
     /// No regular file has this name and size, it was truncated during the read, or its bytes do
     /// not match its name.
@@ -9,9 +9,9 @@ package enum FileReading<Value> {
     /// The file may be intact.
     case unreadable(StorageError)
 
-    var whole: Value? { if case .whole(let value) = self { value } else { nil } }
+    package var whole: Value? { if case .whole(let value) = self { value } else { nil } }
 
-    func flatMap<Other>(_ body: (Value) -> FileReading<Other>) -> FileReading<Other> {
+    func flatMap<Other: Sendable>(_ body: (Value) -> FileReading<Other>) -> FileReading<Other> {
         switch self {
         case .whole(let value): body(value)
         case .damaged: .damaged
@@ -19,8 +19,6 @@ package enum FileReading<Value> {
         }
     }
 }
-
-extension FileReading: Sendable where Value: Sendable {}
 
 extension FileDescriptor {
     /// Writes all bytes; the path is for messages.

@@ -135,7 +135,8 @@ extension CacheDatabase {
         _ putInPlace: () throws(StorageError) -> Void
     ) throws(StorageError) -> String {
         let name = nameForDamaged(in: directory, at: now)
-        guard directory.link(CacheDirectory.databaseName, to: name) else {
+        let folder = directory.handle.number
+        guard linkat(folder, CacheDirectory.databaseName, folder, name, 0) == 0 else {
             // The file system has no hard links.
             let name = try setAside(in: directory, at: now)
             try putInPlace()
@@ -150,7 +151,9 @@ extension CacheDatabase {
 
     /// Undoes a killed ``replace(in:at:_:)``; for the lock's holder, before the database is opened.
     static func undoReplacement(in directory: CacheDirectory) throws(StorageError) {
-        guard directory.hasSeveralNames(CacheDirectory.databaseName) else { return }
+        guard let status = directory.handle.status(of: CacheDirectory.databaseName),
+            status.isFile, status.st_nlink > 1
+        else { return }
         let identity = FileIdentity(CacheDirectory.databaseName, in: directory.handle)
         for name in try directory.handle.names()
         where name.hasPrefix(damagedPrefix)
@@ -168,14 +171,6 @@ extension CacheDatabase {
 }
 
 extension CacheDirectory {
-    fileprivate func link(_ name: String, to newName: String) -> Bool {
-        linkat(handle.number, name, handle.number, newName, 0) == 0
-    }
-
-    fileprivate func hasSeveralNames(_ name: String) -> Bool {
-        handle.status(of: name).map { $0.isFile && $0.st_nlink > 1 } ?? false
-    }
-
     fileprivate func isEmpty(_ name: String) -> Bool { handle.status(of: name)?.size ?? 0 == 0 }
 
     /// The note of a command that found damage, which the next run might not find otherwise.

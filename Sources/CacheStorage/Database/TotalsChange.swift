@@ -107,14 +107,6 @@ enum TotalsCheck {
         }
         return nil
     }
-
-    static func repair(in database: Connection) throws {
-        try database.execute(
-            """
-            DELETE FROM total; INSERT INTO total \(Schema.totalSums);
-            DELETE FROM usage; INSERT INTO usage SELECT 0, * FROM (\(Schema.usageSums));
-            """)
-    }
 }
 
 extension CacheInspection {
@@ -126,6 +118,12 @@ extension CacheInspection {
 
 extension OpenCache {
     package func rebuildTotals() throws(StorageError) {
-        try database.write("rebuilding totals") { try TotalsCheck.repair(in: $0) }
+        try database.write("rebuilding totals") { database in
+            try database.execute(
+                """
+                DELETE FROM total; INSERT INTO total \(Schema.totalSums);
+                DELETE FROM usage; INSERT INTO usage SELECT 0, * FROM (\(Schema.usageSums));
+                """)
+        }
     }
 }

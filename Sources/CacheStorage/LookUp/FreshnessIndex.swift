@@ -1,4 +1,4 @@
-import PrefetchModel
+package import PrefetchModel
 internal import SQLite
 
 /// Looks up the freshness of a run's entries at a cost proportional to the list. Each thread has
@@ -56,5 +56,158 @@ package final class FreshnessIndex: Sendable {
                     .record(of: fingerprint, from: starts[index])
             }
         }
+    }
+}
+
+/// A piece of the table `freshness` in memory: about 44 bytes a row, some 50 ns a look-up. The
+/// first bits of the primary key divide the table into four pieces, which several threads can read
+/// at the same time. Rows are in the order of the primary key. It is a part of a SHA-256 and so
+/// evenly distributed: a directory by its first bits leads to within a row or two of the right one.
+/// Times are whole seconds, rounded down and clamped to 1970–2106, so that no row counts as fresh
+/// for too long.
+struct FreshnessTable: Sendable {
+    /// The fields of a look-up are adjacent, so it costs one or two cache misses.
+    private struct PackedRow {
+        let upper: UInt64
+        let lower: Int64
+        let resourceID: Int64
+        let validatedAt: UInt32
+        let expiresAt: UInt32
+        /// 0 for none, else an index into ``varies`` plus one.
+        let varyNumber: UInt16
+        let isSuperseded: Bool
+        let isMain: Bool
+    }
+
+    private var rows: [PackedRow] = []
+    private var varies: [VaryFingerprint] = []
+    private var numbers: [VaryFingerprint: UInt16] = [:]
+    /// The index of the first row with the entry's bits at the start of its key, or of the next.
+    private var directory: [UInt32] = []
+    private var directoryShift: UInt64 = 0
+
+    /// The most rows that are held, in 700 MB; only a list of millions of entries reaches it.
+    static let largestCount = 16_000_000
+
+    private static let pieceBits: UInt64 = 2
+    static let pieces = 1 << pieceBits
+
+    static func piece(of fingerprint: VariantFingerprint) -> Int {
+        Int(ordered(fingerprint.upper) >> (64 - pieceBits))
+    }
+
+    static func keys(ofPiece piece: Int) -> ClosedRange<Int64> {
+        let first = UInt64(piece) << (64 - pieceBits)
+        let last = first | (UInt64.max >> pieceBits)
+        return Int64(bitPattern: first ^ 1 << 63)...Int64(bitPattern: last ^ 1 << 63)
+    }
+
+    var count: Int { rows.count }
+
+    init(expectedCount: Int) {
+        let expectedCount = min(expectedCount, FreshnessTable.largestCount) / FreshnessTable.pieces
+        rows.reserveCapacity(expectedCount)
+    }
+
+    /// Adds the next row in order; false if there are too many rows or Vary fingerprints.
+    mutating func append(upper: Int64, lower: Int64, _ record: FreshnessRecord) -> Bool {
+        guard count < FreshnessTable.largestCount / FreshnessTable.pieces else { return false }
+        var varyNumber: UInt16 = 0
+        if let vary = record.vary {
+            if let known = numbers[vary] {
+                varyNumber = known
+            } else {
+                guard varies.count < UInt16.max else { return false }
+                varies.append(vary)
+                varyNumber = UInt16(varies.count)
+                numbers[vary] = varyNumber
+            }
+        }
+        rows.append(
+            PackedRow(
+                upper: FreshnessTable.ordered(upper), lower: lower,
+                resourceID: record.resourceID,
+                validatedAt: FreshnessTable.seconds(record.validatedAt),
+                // An expired row must not become 0, which means "validate at every use".
+                expiresAt: record.expiresAt.milliseconds > 0
+                    ? max(1, FreshnessTable.seconds(record.expiresAt)) : 0,
+                varyNumber: varyNumber, isSuperseded: record.isSuperseded,
+                isMain: record.isMain))
+        return true
+    }
+
+    /// Builds the directory after the last row.
+    mutating func seal() {
+        // One bucket per row, rounded down to a power of two.
+        let bits = UInt64(max(1, Int.bitWidth - 1 - count.leadingZeroBitCount))
+        directoryShift = 64 - bits
+        directory = [UInt32](repeating: UInt32(count), count: 1 << bits)
+        var next = 0
+        for (index, row) in rows.enumerated() {
+            let own = bucket(of: row.upper)
+            while next <= own {
+                directory[next] = UInt32(index)
+                next += 1
+            }
+        }
+    }
+
+    /// The bits after the first ones, which are equal in the whole piece.
+    private func bucket(of upper: UInt64) -> Int {
+        Int((upper << FreshnessTable.pieceBits) >> directoryShift)
+    }
+
+    /// The index where the variant's row would begin; it must belong to this piece.
+    func start(of fingerprint: VariantFingerprint) -> UInt32 {
+        directory[bucket(of: FreshnessTable.ordered(fingerprint.upper))]
+    }
+
+    /// The row of the variant, searched from its ``start(of:)``; nil without one.
+    func record(of fingerprint: VariantFingerprint, from start: UInt32) -> FreshnessRecord? {
+        let upper = FreshnessTable.ordered(fingerprint.upper)
+        var index = Int(start)
+        while index < rows.count, rows[index].upper < upper { index += 1 }
+        guard index < rows.count, rows[index].upper == upper,
+            rows[index].lower == fingerprint.lower
+        else { return nil }
+        let row = rows[index]
+        return FreshnessRecord(
+            resourceID: row.resourceID, validatedAt: Timestamp(seconds: Int64(row.validatedAt)),
+            expiresAt: Timestamp(seconds: Int64(row.expiresAt)),
+            vary: row.varyNumber == 0 ? nil : varies[Int(row.varyNumber) - 1],
+            isSuperseded: row.isSuperseded, isMain: row.isMain)
+    }
+
+    subscript(fingerprint: VariantFingerprint) -> FreshnessRecord? {
+        record(of: fingerprint, from: start(of: fingerprint))
+    }
+
+    /// Maps the order of SQLite's signed integers to unsigned integers.
+    private static func ordered(_ upper: Int64) -> UInt64 {
+        UInt64(bitPattern: upper) ^ 1 << 63
+    }
+
+    private static func seconds(_ time: Timestamp) -> UInt32 {
+        UInt32(clamping: max(0, time.milliseconds) / 1000)
+    }
+}
+
+/// A row of the table `freshness`, as far as a run needs it to decide whether an entry is warm.
+package struct FreshnessRecord: Hashable, Sendable {
+    package let resourceID: Int64
+    /// The time of the origin's last confirmation.
+    package let validatedAt: Timestamp
+    /// Zero if it must be validated at every use.
+    package let expiresAt: Timestamp
+    /// The fingerprint of the response's Vary values; nil without Vary.
+    let vary: VaryFingerprint?
+    /// Whether a later run used another variant of the resource by its name.
+    package let isSuperseded: Bool
+    /// Whether it is or was in use as `main`.
+    package private(set) var isMain = true
+
+    package func isInUse(as name: VariantName) -> Bool {
+        // Only `main` needs the distinction: its recipe may differ between entries.
+        !isSuperseded && (isMain || name != .main)
     }
 }

@@ -5,14 +5,9 @@ internal import SQLite
 // Compares the table `freshness`, a copy for fast look-ups, with the tables that it copies.
 
 extension CacheInspection {
-    /// Differences between `freshness` and the tables that it copies.
-    package struct FreshnessFindings: Sendable {
-        package fileprivate(set) var keys: [String] = []
-        /// The number of rows without a variant.
-        package fileprivate(set) var orphanedRows = 0
-
-        package var isEmpty: Bool { keys.isEmpty && orphanedRows == 0 }
-    }
+    /// The keys of images with differences between `freshness` and the tables that it copies, and
+    /// the number of its rows without a variant.
+    package typealias FreshnessFindings = (keys: [String], orphanedRows: Int)
 
     /// Compares `freshness` with `resource` and `variant` in one read transaction.
     package func freshnessFindings() throws(StorageError) -> FreshnessFindings {
@@ -87,7 +82,7 @@ private struct FreshnessTableCheck: ~Copyable {
     }
 
     mutating func findings() throws -> CacheInspection.FreshnessFindings {
-        var findings = CacheInspection.FreshnessFindings()
+        var keys: [String] = []
         var founded = 0
         let lookUp = try database.prepare(
             """
@@ -104,17 +99,16 @@ private struct FreshnessTableCheck: ~Copyable {
             switch found {
             case let found? where found.lower == row.fingerprint.lower:
                 founded += 1
-                if found.values != row.values { findings.keys.append(row.key) }
+                if found.values != row.values { keys.append(row.key) }
             case .some:
                 // Another variant has the same fingerprint and owns the row.
                 break
             case nil:
-                findings.keys.append(row.key)
+                keys.append(row.key)
             }
         }
         let all = try database.first("SELECT count(*) FROM freshness") { try $0.count(0) }
-        findings.orphanedRows = (all ?? 0) - founded
-        return findings
+        return (keys, (all ?? 0) - founded)
     }
 
     mutating func insertAll() throws {

@@ -14,8 +14,6 @@ extension ContentStore {
         case lost
     }
 
-    package func hasWholeFile(_ file: ContentFile) -> Bool { directory.hasWholeFile(file) }
-
     /// Stores a content file that `write` writes into an open file, returning the digest, or nil
     /// after a failure. Returns false, with nothing stored, if the digest or the size differs.
     package func receive(

@@ -167,7 +167,7 @@ package final class CacheDirectory: Sendable {
         hasWholeFile(ContentFile(of: image))
     }
 
-    func hasWholeFile(_ file: ContentFile) -> Bool {
+    package func hasWholeFile(_ file: ContentFile) -> Bool {
         handle.hasFile(file.relativePath, size: file.size.bytes)
     }
 

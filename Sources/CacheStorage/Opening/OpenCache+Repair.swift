@@ -112,11 +112,7 @@ extension OpenCache {
         guard !linked.isEmpty else { return }
         // The files of a killed command could collide with the new ones.
         if changes.copied + changes.withoutRoom == 0 { try log.removeOrphans(scansContent: false) }
-        let result = try content.makeOwn(linked, in: folder)
-        changes.files += result.copied
-        changes.copied += result.copied
-        changes.withoutRoom += result.withoutRoom
-        changes.bytesWithoutRoom += result.bytesWithoutRoom
+        try content.makeOwn(linked, in: folder, &changes)
     }
 
     /// Returns whether `path`, below the cache directory, is a file with other names and its old

@@ -130,22 +130,10 @@ package struct FailureLog: Sendable {
         }
     }
 
-    /// The values that a run's end gives to a failure.
-    package struct Settlement: Sendable {
-        let kind: FailureRecord.FailureKind
-        let runsInARow: Int
-        let blacklistedUntil: Timestamp?
-        let isHostDown: Bool
-
-        /// `isHostDown`: whether no URL of the host succeeded in the run.
-        package init(
-            kind: FailureRecord.FailureKind, runsInARow: Int, blacklistedUntil: Timestamp?,
-            isHostDown: Bool = false
-        ) {
-            self.isHostDown = isHostDown
-            self.kind = kind
-            self.runsInARow = runsInARow
-            self.blacklistedUntil = blacklistedUntil
-        }
-    }
+    /// The values that a run's end gives to a failure. `isHostDown` tells whether no URL of the host
+    /// succeeded in the run.
+    package typealias Settlement = (
+        kind: FailureRecord.FailureKind, runsInARow: Int, blacklistedUntil: Timestamp?,
+        isHostDown: Bool
+    )
 }

@@ -25,18 +25,9 @@ package struct HostLog: Sendable {
         }
     }
 
-    /// A host with a longer wait than ``HostState/longestWait``.
-    package struct LongWait: Hashable, Sendable {
-        package enum WaitCause: Hashable, Sendable {
-            /// It is not requested before then.
-            case pause(until: Timestamp)
-            /// A value that no run stores, and that runs ignore.
-            case impossible
-        }
-
-        package let host: String
-        package let cause: WaitCause
-    }
+    /// A host with a longer wait than ``HostState/longestWait``, and the end of its pause; nil for
+    /// a value that no run stores, and that runs ignore.
+    package typealias LongWait = (host: String, pausedUntil: Timestamp?)
 
     /// The hosts with a long wait at `now`, by the wall clock, ordered by name.
     package func longWaits(at now: Timestamp) throws(StorageError) -> [LongWait] {
@@ -51,12 +42,8 @@ package struct HostLog: Sendable {
                 """, .integer(limit), .init(earliest)
             ) { row in
                 let host = try row.text(0)
-                guard try row.optionalInteger(8) != 1 else {
-                    return LongWait(host: host, cause: .impossible)
-                }
-                let until = try HostState(row)?.believed(at: now)?.coolingUntil
-                return LongWait(
-                    host: host, cause: until.map { .pause(until: $0) } ?? .impossible)
+                guard try row.optionalInteger(8) != 1 else { return (host, nil) }
+                return (host, try HostState(row)?.believed(at: now)?.coolingUntil)
             }
         }
     }

@@ -14,24 +14,15 @@ package struct HostState: Hashable, Sendable {
     /// The limit of the host's pace; nil for none.
     package var limitedBy: HostPace.Limit?
     /// Connection failures since the last response.
-    package var failuresInARow: Int
+    package var failuresInARow = 0
     /// Not requested before then; nil without a pause.
     package var coolingUntil: Timestamp?
     package var updatedAt: Timestamp
+}
 
-    package init(
-        host: String, concurrency: Int? = nil, interval: Duration? = nil,
-        latency: Duration? = nil, limitedBy: HostPace.Limit? = nil, failuresInARow: Int = 0,
-        coolingUntil: Timestamp? = nil, updatedAt: Timestamp
-    ) {
-        self.host = host
-        self.concurrency = concurrency
-        self.interval = interval
-        self.latency = latency
-        self.limitedBy = limitedBy
-        self.failuresInARow = failuresInARow
-        self.coolingUntil = coolingUntil
-        self.updatedAt = updatedAt
+extension HostState {
+    package init(host: String, updatedAt: Timestamp) {
+        self.init(host: host, failuresInARow: 0, updatedAt: updatedAt)
     }
 
     /// Whether the host refused requests for their pace when it was requested last.

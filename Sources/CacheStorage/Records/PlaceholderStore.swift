@@ -3,12 +3,9 @@ internal import SQLite
 
 /// Placeholders, shown as the attributes `prefetch.thumbhash` and `prefetch.color`.
 package struct PlaceholderStore: Sendable {
-    package struct LackingImage: Sendable {
-        package let resource: Int64
-        package let key: String
-        /// The stored image to make it of: the current variant `main`, else another one.
-        package let image: StoredImage
-    }
+    /// A resource without a placeholder, with the stored image to make it of: the current variant
+    /// `main`, else another one.
+    package typealias LackingImage = (resource: Int64, key: String, image: StoredImage)
 
     let database: CacheDatabase
 
@@ -37,9 +34,7 @@ package struct PlaceholderStore: Sendable {
                 """, .integer(resource), .init(limit)
             ) { row in
                 let (id, key) = (try row.integer(5), try row.text(6))
-                return try row.storedImage(from: 0).map {
-                    LackingImage(resource: id, key: key, image: $0)
-                }
+                return try row.storedImage(from: 0).map { (id, key, $0) }
             }.compactMap(\.self)
         }
     }

@@ -124,9 +124,11 @@ package struct RunLog: Sendable {
             while try rows.step() {
                 guard let image = try rows.storedImage(from: 0) else { continue }
                 if let unsynced, try rows.time(5) >= unsynced.advanced(by: margin) {
-                    var bytes = content.bytes(of: image, hasher: hasher)
+                    var bytes = content.directory.bytes(of: image, hasher: hasher)
                     // One failing read does not prove damage.
-                    if bytes.whole == nil { bytes = content.bytes(of: image, hasher: hasher) }
+                    if bytes.whole == nil {
+                        bytes = content.directory.bytes(of: image, hasher: hasher)
+                    }
                     switch bytes {
                     case .whole: break
                     case .damaged: torn.append(image)

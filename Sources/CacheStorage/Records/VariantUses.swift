@@ -23,11 +23,6 @@ struct VariantUses {
         var freshnessMark: Int64 { isSuperseded ? 1 : name == VariantNames.main ? 0 : 2 }
     }
 
-    struct Used {
-        let name: Int64
-        let recipe: String
-    }
-
     private(set) var rows: [VariantUse]
 
     init(_ rows: [VariantUse]) {
@@ -36,7 +31,7 @@ struct VariantUses {
 
     /// Makes these variants current, each under its own name. A stored one supersedes the others of
     /// its name; variants of other names are unchanged. Returns the rows that have changed.
-    mutating func use(_ used: [Used]) -> [VariantUse] {
+    mutating func use(_ used: [(name: Int64, recipe: String)]) -> [VariantUse] {
         // The case of nearly every resource in nearly every run.
         if rows.count == 1, used.count == 1, !rows[0].isSuperseded,
             rows[0].recipe == used[0].recipe, rows[0].name == used[0].name

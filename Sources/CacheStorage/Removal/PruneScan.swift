@@ -52,10 +52,7 @@ enum PruneScan {
     }
 
     /// The disk usage of an image. Removing it may free less, because images can share files.
-    struct Weight {
-        let id: Int64
-        let usage: DiskUsage
-    }
+    typealias Weight = (id: Int64, usage: DiskUsage)
 
     /// Read from the totals: usually no variant is superseded, and a scan is not needed.
     private static func hasSuperseded(in database: Connection) throws -> Bool {
@@ -83,9 +80,7 @@ enum PruneScan {
                 let known = listed?.time(of: id) ?? .distantPast
                 let time = max(try row.time(1), try row.time(2), known)
                 let usage = DiskUsage(clamping: try row.count(3), blocks: try row.count(4))
-                return (
-                    time: min(time, now).milliseconds, weight: Weight(id: id, usage: usage)
-                )
+                return (time: min(time, now).milliseconds, weight: (id: id, usage: usage))
             }
             return images.sorted { ($0.time, $0.weight.id) < ($1.time, $1.weight.id) }
                 .map(\.weight)

@@ -5,18 +5,13 @@ internal import SQLite
 package final class RemovalEstimate: ImageRemoving {
     package let database: CacheDatabase
     package let variant: VariantSelector?
-    private var files: [ContentDigest: CountedFile] = [:]
+    /// The number of variants that name a content file, and of those counted as removed.
+    private var files: [ContentDigest: (all: Int, gone: Int)] = [:]
     /// Images and variants counted so far: several rules may pick the same ones.
     private var gone = (images: ResourceSet(), variants: [Int64: Set<String>]())
     private var freed = DiskUsage(files: 0, blocks: 0)
     private let report: (Removal) -> Void
     package private(set) var totals = RemovalTotals()
-
-    /// A content file: the number of variants that name it, and of those counted as removed.
-    private struct CountedFile {
-        let all: Int
-        var gone = 0
-    }
 
     /// An image, or some of its variants.
     package struct Removal: Sendable {
@@ -136,10 +131,11 @@ package final class RemovalEstimate: ImageRemoving {
     private func countRemoval(of image: StoredImage, in database: Connection) throws {
         var file =
             try files[image.digest]
-            ?? CountedFile(
-                all: database.first(
+            ?? (
+                database.first(
                     "SELECT count(*) FROM variant WHERE sha256 = ?", .digest(image.digest)
-                ) { try $0.count(0) } ?? 0)
+                ) { try $0.count(0) } ?? 0, 0
+            )
         file.gone += 1
         // The entry of a file with one variant is complete.
         files[image.digest] = file.all == 1 ? nil : file

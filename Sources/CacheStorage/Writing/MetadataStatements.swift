@@ -345,12 +345,9 @@ struct MetadataStatements: ~Copyable {
         _ variants: [RequestedVariant], of resource: Int64, in database: Connection
     ) throws {
         var uses = VariantUses(try self.uses(of: resource, in: database))
-        var used: [VariantUses.Used] = []
+        var used: [(name: Int64, recipe: String)] = []
         for variant in variants {
-            used.append(
-                VariantUses.Used(
-                    name: try nameRow(of: variant, in: database),
-                    recipe: variant.recipeText))
+            used.append((try nameRow(of: variant, in: database), variant.recipeText))
         }
         let changed = uses.use(used)
         guard !changed.isEmpty else { return }

@@ -3,10 +3,12 @@ import EntryLifecycle
 package import PrefetchModel
 import Scheduling
 
-extension FailureLog.Settlement {
+extension FailureLog {
     /// Decides at the end of a run whether and until when a failure is blacklisted; nil when it
     /// does not count.
-    init?(_ record: FailureRecord, outage: Outage?, _ ledger: Ledger, _ settings: FailureSettings) {
+    static func settlement(
+        of record: FailureRecord, outage: Outage?, _ ledger: Ledger, _ settings: FailureSettings
+    ) -> Settlement? {
         let isExplained =
             outage.map {
                 ledger.isExplained(
@@ -36,12 +38,11 @@ extension FailureLog.Settlement {
         let isHostDown =
             kind == .transient && !ledger.hasSuccess(at: record.host)
             && RetryPolicy.isRetried(record.reason, httpStatus: record.httpStatus)
-        self.init(
-            kind: kind, runsInARow: runs,
-            blacklistedUntil: duration.map {
-                record.streak.lastFailedAt.advanced(
-                    by: isHostDown ? min($0, FailurePolicy.maximumDurationOfDownHost) : $0)
-            }, isHostDown: isHostDown)
+        let end = duration.map {
+            record.streak.lastFailedAt.advanced(
+                by: isHostDown ? min($0, FailurePolicy.maximumDurationOfDownHost) : $0)
+        }
+        return (kind, runs, end, isHostDown)
     }
 }
 

@@ -53,14 +53,14 @@ extension RunCoordinator {
         var states: [HostState] = []
         try dispatch.scheduler.forEachMemory(at: now) { host, memory in
             let parts = rules.configuration.hosts.parts[hostIn: host] ?? 1
-            states.append(
-                HostState(
-                    host: host, concurrency: memory?.concurrency.map { $0 * parts },
-                    interval: memory?.interval.map { $0 / parts },
-                    latency: memory?.latency, limitedBy: memory?.limit,
-                    failuresInARow: memory?.failuresInARow ?? 0,
-                    coolingUntil: memory?.coolingUntil.map { wall.advanced(by: $0 - now) },
-                    updatedAt: wall))
+            var state = HostState(host: host, updatedAt: wall)
+            state.concurrency = memory?.concurrency.map { $0 * parts }
+            state.interval = memory?.interval.map { $0 / parts }
+            state.latency = memory?.latency
+            state.limitedBy = memory?.limit
+            state.failuresInARow = memory?.failuresInARow ?? 0
+            state.coolingUntil = memory?.coolingUntil.map { wall.advanced(by: $0 - now) }
+            states.append(state)
             guard states.count >= RunCoordinator.hostsAtOnce else { return }
             try recorder.save(states)
             states.removeAll(keepingCapacity: true)

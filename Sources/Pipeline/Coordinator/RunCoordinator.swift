@@ -320,7 +320,10 @@ package final class RunCoordinator {
             try recorder.settleFailures(
                 isOver: ledger.hasSuccess(at: nil)
                     ? { $0.isOfHost && ledger.hasSuccess(at: $0.host) } : nil
-            ) { FailureLog.Settlement($0, outage: summary.outage, ledger, rules.failureSettings) }
+            ) {
+                FailureLog.settlement(
+                    of: $0, outage: summary.outage, ledger, rules.failureSettings)
+            }
         }
         try rememberHosts()
         let pruned = try recorder.end(

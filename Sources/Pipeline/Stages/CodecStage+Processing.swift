@@ -65,14 +65,14 @@ extension CodecStage {
     }
 
     private func whole(_ image: StoredImage, hasher: borrowing SHA256Hasher) -> StoredImage? {
-        if case .whole = content.bytes(of: image, hasher: hasher) { image } else { nil }
+        if case .whole = content.directory.bytes(of: image, hasher: hasher) { image } else { nil }
     }
 
     func derive(
         _ job: CodecJob, from original: StoredImage, originURL: String, kept: [StoredImage?],
         hasher: borrowing SHA256Hasher
     ) throws -> CodecCompletion {
-        switch content.bytes(of: original, hasher: hasher) {
+        switch content.directory.bytes(of: original, hasher: hasher) {
         case .whole(let bytes):
             do {
                 return try bytes.withUnsafeBytes { bytes in

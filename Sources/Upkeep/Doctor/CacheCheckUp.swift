@@ -6,25 +6,23 @@ package import PrefetchModel
 /// failed check does not stop the checks that do not depend on it. It reads the write-ahead log
 /// through its index as it is, or without an index the database alone.
 package struct CacheCheckUp: Sendable {
-    package let path: String
-    /// The configuration of a run with the defaults.
-    package let configuration: RunConfiguration
-    /// The number of files and sockets that the process may still open.
-    package let availableDescriptors: Int?
-    package let wallClock: @Sendable () -> Timestamp
+    private let configuration: RunConfiguration
+    private let wallClock: @Sendable () -> Timestamp
 
+    /// Takes the configuration of a run with the defaults.
     package init(
-        path: String, configuration: RunConfiguration, availableDescriptors: Int?,
-        wallClock: @escaping @Sendable () -> Timestamp
+        _ configuration: RunConfiguration, wallClock: @escaping @Sendable () -> Timestamp
     ) {
-        self.path = path
         self.configuration = configuration
-        self.availableDescriptors = availableDescriptors
         self.wallClock = wallClock
     }
 
-    package func run(isOnline: Bool, report: (Diagnosis) throws -> Void) rethrows {
-        let (local, origins) = lookAtCache()
+    /// `availableDescriptors` is the number of files and sockets that the process may still open.
+    package func run(
+        path: String, isOnline: Bool, availableDescriptors: Int?,
+        report: (Diagnosis) throws -> Void
+    ) rethrows {
+        let (local, origins) = lookAtCache(path)
         for diagnosis in local { try report(diagnosis) }
         try report(.openFiles(available: availableDescriptors, configuration))
         try report(.libraries())
@@ -33,7 +31,7 @@ package struct CacheCheckUp: Sendable {
         for diagnosis in probe.diagnoses(of: origins) { try report(diagnosis) }
     }
 
-    private func lookAtCache() -> (diagnoses: [Diagnosis], origins: [String]) {
+    private func lookAtCache(_ path: String) -> (diagnoses: [Diagnosis], origins: [String]) {
         let directory: CacheDirectory
         do {
             directory = try CacheDirectory(path: path, access: .readOnly)
@@ -41,7 +39,7 @@ package struct CacheCheckUp: Sendable {
             return ([Diagnosis(.directory, error)], [])
         }
         var diagnoses = [Diagnosis.ok(.directory, path)]
-        let holder = directory.holder
+        let holder = CacheLock.holder(in: directory)
         var catalog: CacheCatalog?
         var database: Diagnosis
         do {

@@ -74,20 +74,18 @@ extension Diagnosis {
     }
 
     /// Files left over by a run or a removal.
-    package struct Leftovers: Hashable, Sendable {
-        package var temporaries = 0
-        package var size = ByteCount(0)
-        package var removalIsUnfinished = false
+    struct Leftovers: Hashable, Sendable {
+        var temporaries = 0
+        var size = ByteCount(0)
+        var removalIsUnfinished = false
         /// Whether content files are kept because a lost database may have referred to them.
-        package var orphansAreKept = false
-        package var damagedDatabases: [String] = []
+        var orphansAreKept = false
+        var damagedDatabases: [String] = []
         /// Files with a row that are missing with the folder `content`; 0 when it exists.
-        package var lostFiles = 0
-
-        package init() {}
+        var lostFiles = 0
     }
 
-    package static func leftovers(_ found: Leftovers, isHeld: Bool) -> Diagnosis {
+    static func leftovers(_ found: Leftovers, isHeld: Bool) -> Diagnosis {
         if found.lostFiles > 0 {
             return .wrong(
                 .leftovers,

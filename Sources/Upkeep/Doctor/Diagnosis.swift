@@ -36,7 +36,6 @@ package struct Diagnosis: Hashable, Sendable {
     ) -> Diagnosis {
         Diagnosis(check: check, state: .unknown, message: message, remedy: remedy)
     }
-
 }
 
 extension Diagnosis {

@@ -20,10 +20,7 @@ package struct PlaceholderFilling: Sendable {
         package var done: Int { made + failed + skipped }
     }
 
-    package struct FailedImage: Sendable {
-        package let key: String
-        package let message: String
-    }
+    package typealias FailedImage = (key: String, message: String)
 
     private enum FillingOutcome: Sendable {
         case made(Placeholder), skipped, failed(FailedImage)
@@ -93,12 +90,12 @@ package struct PlaceholderFilling: Sendable {
         _ candidate: PlaceholderStore.LackingImage, hasher: borrowing SHA256Hasher
     ) -> FillingOutcome {
         func failure(_ message: String) -> FillingOutcome {
-            .failed(FailedImage(key: candidate.key, message: message))
+            .failed((candidate.key, message))
         }
         let image = candidate.image
         guard image.format.isDecoded else { return .skipped }
         if let crash = crashes.crash(of: image.digest) { return failure(crash.description) }
-        switch cache.content.bytes(of: image, hasher: hasher) {
+        switch cache.directory.bytes(of: image, hasher: hasher) {
         case .damaged: return failure("\(image.relativePath) is missing or damaged")
         case .unreadable(let error): return failure(error.description)
         case .whole(let bytes):

@@ -17,7 +17,7 @@ package struct Previews: Sendable {
 
     package init(of catalog: CacheCatalog, at now: Timestamp) throws(StorageError) {
         self.catalog = catalog
-        crashes = try catalog.crashes(at: now)
+        crashes = try CrashLog(directory: catalog.directory, at: now)
         var recipe = Recipe(encoding: .jpeg, quality: 60, keepsLarger: true)
         recipe.stripping = .all
         recipe.animation = .first
@@ -31,7 +31,7 @@ package struct Previews: Sendable {
     /// missing or damaged file, and an image that crashed a decoder.
     package func thumbnail(of image: StoredImage) -> [UInt8]? {
         guard image.format.isDecoded,
-            let bytes = catalog.bytes(of: image, hasher: SHA256Hasher())
+            let bytes = catalog.directory.bytes(of: image, hasher: SHA256Hasher()).whole
         else { return nil }
         return thumbnail(of: image, bytes: bytes)
     }
@@ -59,9 +59,7 @@ package struct Previews: Sendable {
     package static func picture(ofThumbHash hash: [UInt8]) -> [UInt8]? {
         try? ThumbHashPicture(hash).png()
     }
-}
 
-extension Previews {
     /// Makes thumbnails on several threads: a result for each image, in their order.
     package func thumbnails(of images: [StoredImage], workers: Int) -> [[UInt8]?] {
         images.parallelMap(workers: workers, name: "preview") { thumbnail(of: $0) }

@@ -62,23 +62,11 @@ package struct ImageSeed {
         self.missing = missing
     }
 
-    package struct Entry {
-        package let seed: ImageSeed
-        package let url: RequestURL
-        /// Nil for the URL without credentials.
-        package let key: String?
-        /// Attributes with different names.
-        package let attributes: [EntryAttribute]
-
-        package init(
-            _ seed: ImageSeed, url: RequestURL, key: String? = nil, attributes: [EntryAttribute]
-        ) {
-            self.seed = seed
-            self.url = url
-            self.key = key
-            self.attributes = attributes
-        }
-    }
+    /// An image to store. `key` is nil for the URL without credentials; the attributes have
+    /// different names.
+    package typealias Entry = (
+        seed: ImageSeed, url: RequestURL, key: String?, attributes: [EntryAttribute]
+    )
 
     /// Stores images as the responses of their URLs, without header fields: all of them or none.
     /// Their keys differ. The names of `variants`, by default of the first image's variants, are

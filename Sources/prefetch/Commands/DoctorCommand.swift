@@ -43,9 +43,8 @@ struct DoctorCommand: ParsableCommand {
         var settings = RunSettings()
         let problem = try apply(to: &settings)
         if online { requests.warn() }
-        let checkUp = CacheCheckUp(
-            path: path, configuration: settings.run, availableDescriptors: OpenFiles.left,
-            wallClock: WallClock.now)
+        let checkUp = CacheCheckUp(settings.run, wallClock: WallClock.now)
+        let descriptors = OpenFiles.left
         var lines = LineWriter.standardOutput()
         var all: [Diagnosis] = []
         let marks = Marks()
@@ -58,7 +57,9 @@ struct DoctorCommand: ParsableCommand {
             }
             try lines.flush()
         }
-        try checkUp.run(isOnline: online && problem == nil, report: report)
+        try checkUp.run(
+            path: path, isOnline: online && problem == nil, availableDescriptors: descriptors,
+            report: report)
         if let problem { try report(problem) }
         if json { try lines.write(JSONObject(all, path: path)) }
         try lines.finish()

@@ -111,7 +111,8 @@ struct VerifyCommand: ParsableCommand {
         try options.change { cache in
             let place = try options.cache.catalog().verifiedFolders()
             let verification = try CacheVerification(
-                repairing: cache, extent(from: start, finishedFolders: place))
+                reading: CacheCatalog(cache), repairing: cache,
+                extent(from: start, finishedFolders: place))
             let totals = try run(verification, signals, since: start, &lines)
             if totals.isComplete { try cache.endKeepingOrphans() }
             if !totals.isDatabaseDamaged { try cache.setVerifiedFolders(totals.place) }

@@ -212,8 +212,7 @@ struct CacheCatalogTests {
         var settled = 0
         try cache.failures.settle(run: 3) { _ in
             settled += 1
-            return FailureLog.Settlement(
-                kind: .permanent, runsInARow: 1, blacklistedUntil: Timestamp(milliseconds: 9))
+            return (.permanent, 1, Timestamp(milliseconds: 9), isHostDown: false)
         }
         #expect(settled == numbers.count)
         var seen = 0

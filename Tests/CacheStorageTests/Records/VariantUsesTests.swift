@@ -46,7 +46,7 @@ struct VariantUsesTests {
         var uses = VariantUses(VariantUsesTests.rows(sample.rows))
         let used = sample.used.split(separator: " ").map { text in
             let parts = text.split(separator: "=")
-            return VariantUses.Used(name: Int64(parts[0]) ?? -1, recipe: String(parts[1]))
+            return (name: Int64(parts[0]) ?? -1, recipe: String(parts[1]))
         }
         let before = uses.rows
         let changed = uses.use(used)

@@ -163,7 +163,7 @@ struct MetadataChangeTests {
         try store([sample], in: cache)
         let hasher = SHA256Hasher()
         func look() -> String {
-            switch cache.content.bytes(of: sample.row.image, hasher: hasher) {
+            switch cache.directory.bytes(of: sample.row.image, hasher: hasher) {
             case .whole(let bytes): bytes == sample.bytes ? "whole" : "other bytes"
             case .damaged: "damaged"
             case .unreadable(let error): "\(error)"
@@ -296,9 +296,7 @@ struct MetadataChangeTests {
 
     private func settled(_ run: Int64, blacklistedUntil: Timestamp?) throws {
         try cache.failures.settle(run: run) { record in
-            FailureLog.Settlement(
-                kind: .permanent, runsInARow: record.streak.runsInARow + 1,
-                blacklistedUntil: blacklistedUntil)
+            (.permanent, record.streak.runsInARow + 1, blacklistedUntil, isHostDown: false)
         }
     }
 

@@ -56,7 +56,7 @@ struct PutCommand: ParsableCommand {
         let seed = try makeSeed(at: target)
         let now = WallClock.now()
         let lines = try options.change(creates: true) { cache in
-            let entry = ImageSeed.Entry(seed, url: target, attributes: attributes)
+            let entry: ImageSeed.Entry = (seed, target, key: nil, attributes)
             return try ImageSeed.store([entry], in: cache, at: now)[0].map {
                 line(of: $0, $1, in: cache)
             }
