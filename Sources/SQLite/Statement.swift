@@ -85,12 +85,6 @@ package struct Statement: ~Copyable {
 
     /// Binds all parameters and reads the first row, if any.
     package func first<Result>(
-        _ values: Value..., read: (borrowing Statement) throws -> Result
-    ) throws -> Result? {
-        try first(values, read: read)
-    }
-
-    package func first<Result>(
         _ values: [Value], read: (borrowing Statement) throws -> Result
     ) throws -> Result? {
         defer { reset() }
@@ -98,18 +92,10 @@ package struct Statement: ~Copyable {
         return try step() ? read(self) : nil
     }
 
-    package func hasRow(_ values: Value...) throws(SQLiteError) -> Bool { try hasRow(values) }
-
     package func hasRow(_ values: [Value]) throws(SQLiteError) -> Bool {
         defer { reset() }
         try bind(values)
         return try step()
-    }
-
-    package func all<Result>(
-        _ values: Value..., read: (borrowing Statement) throws -> Result
-    ) throws -> [Result] {
-        try all(values, read: read)
     }
 
     package func all<Result>(
@@ -153,7 +139,7 @@ package struct Statement: ~Copyable {
     /// The text of a column; invalid UTF-8 is replaced.
     package func text(_ column: Int32) throws(SQLiteError) -> String {
         try expect(SQLITE_TEXT, in: column)
-        return withBytes(column) { String(decoding: $0, as: UTF8.self) }
+        return String(decoding: bytes(column), as: UTF8.self)
     }
 
     package func optionalText(_ column: Int32) throws(SQLiteError) -> String? {
@@ -174,7 +160,7 @@ package struct Statement: ~Copyable {
 
     package func blob(_ column: Int32) throws(SQLiteError) -> [UInt8] {
         try expect(SQLITE_BLOB, in: column)
-        return withBytes(column) { [UInt8]($0) }
+        return [UInt8](bytes(column))
     }
 
     /// Creates a value from a BLOB's bytes, valid inside `body`; for nil, throws that it is `what`.
@@ -183,7 +169,7 @@ package struct Statement: ~Copyable {
         _ body: (UnsafeRawBufferPointer) -> Result?
     ) throws(SQLiteError) -> Result {
         try expect(SQLITE_BLOB, in: column)
-        guard let result = withBytes(column, body) else { throw damage(what(), in: column) }
+        guard let result = body(bytes(column)) else { throw damage(what(), in: column) }
         return result
     }
 
@@ -193,11 +179,6 @@ package struct Statement: ~Copyable {
     ) throws(SQLiteError) -> Value {
         guard let value else { throw damage(what(), in: column) }
         return value
-    }
-
-    /// Calls `body` with the bytes of a text or BLOB, valid during the call.
-    func withBytes<Result>(_ column: Int32, _ body: (UnsafeRawBufferPointer) -> Result) -> Result {
-        body(bytes(column))
     }
 
     private func bytes(_ column: Int32) -> UnsafeRawBufferPointer {
@@ -252,27 +233,26 @@ package struct Statement: ~Copyable {
         switch kind(column) {
         case .null, .real: .null
         case .integer: .integer(sqlite3_column_int64(handle, column))
-        case .text: .text(withBytes(column) { String(decoding: $0, as: UTF8.self) })
-        case .blob: .blob(withBytes(column) { [UInt8]($0) })
+        case .text: .text(String(decoding: bytes(column), as: UTF8.self))
+        case .blob: .blob([UInt8](bytes(column)))
         }
     }
 
     /// Whether a text is valid UTF-8 without NUL.
     package func isCleanText(_ column: Int32) -> Bool {
-        withBytes(column) { bytes in
-            // Nearly all texts are ASCII. The least significant bit of each byte is set in `ones`;
-            // subtracting it sets the most significant one of a zero byte.
-            let (ones, tops) = (0x0101_0101_0101_0101 as UInt64, 0x8080_8080_8080_8080 as UInt64)
-            var offset = 0
-            while offset + 8 <= bytes.count {
-                let word = bytes.loadUnaligned(fromByteOffset: offset, as: UInt64.self)
-                if (word | (word &- ones)) & tops != 0 { break }
-                offset += 8
-            }
-            let rest = bytes[offset...]
-            if rest.allSatisfy({ (1...127).contains($0) }) { return true }
-            return !rest.contains(0) && String(validating: rest, as: UTF8.self) != nil
+        let bytes = bytes(column)
+        // Nearly all texts are ASCII. The least significant bit of each byte is set in `ones`;
+        // subtracting it sets the most significant one of a zero byte.
+        let (ones, tops) = (0x0101_0101_0101_0101 as UInt64, 0x8080_8080_8080_8080 as UInt64)
+        var offset = 0
+        while offset + 8 <= bytes.count {
+            let word = bytes.loadUnaligned(fromByteOffset: offset, as: UInt64.self)
+            if (word | (word &- ones)) & tops != 0 { break }
+            offset += 8
         }
+        let rest = bytes[offset...]
+        if rest.allSatisfy({ (1...127).contains($0) }) { return true }
+        return !rest.contains(0) && String(validating: rest, as: UTF8.self) != nil
     }
 }
 

@@ -26,7 +26,7 @@ struct StatementTests {
     func readsBackTexts(text: String) throws {
         let statement = try Statement(
             connection, sql: "SELECT ?1, typeof(?1), length(CAST(?1 AS BLOB))")
-        let row = try statement.first(.text(text)) {
+        let row = try statement.first([.text(text)]) {
             (try $0.text(0), try $0.text(1), try $0.count(2))
         }
         #expect(row?.0 == text)
@@ -37,7 +37,7 @@ struct StatementTests {
     @Test(arguments: [[], [0], [0, 255, 0], [UInt8](repeating: 7, count: 70_000)])
     func readsBackBytes(bytes: [UInt8]) throws {
         let statement = try Statement(connection, sql: "SELECT ?1, typeof(?1)")
-        let row = try statement.first(.blob(bytes)) { (try $0.blob(0), try $0.text(1)) }
+        let row = try statement.first([.blob(bytes)]) { (try $0.blob(0), try $0.text(1)) }
         #expect(row?.0 == bytes)
         #expect(row?.1 == "blob")
     }
@@ -45,7 +45,7 @@ struct StatementTests {
     @Test(arguments: [Int64.min, -1, 0, 1, .max])
     func readsBackIntegers(number: Int64) throws {
         let statement = try Statement(connection, sql: "SELECT ?")
-        let found = try statement.first(.integer(number)) { try $0.integer(0) }
+        let found = try statement.first([.integer(number)]) { try $0.integer(0) }
         #expect(found == number)
     }
 
@@ -122,11 +122,11 @@ struct StatementTests {
 
     @Test func returnsRowsInOrderRepeatedly() throws {
         let statement = try Statement(connection, sql: "VALUES (?1), (?1 + 1), (?1 + 2)")
-        let rows = try statement.all(.init(1)) { try $0.integer(0) }
+        let rows = try statement.all([.init(1)]) { try $0.integer(0) }
         #expect(rows == [1, 2, 3])
-        let again = try statement.all(.init(5)) { try $0.integer(0) }
+        let again = try statement.all([.init(5)]) { try $0.integer(0) }
         #expect(again == [5, 6, 7])
-        let found = try statement.first(.init(9)) { try $0.integer(0) }
+        let found = try statement.first([.init(9)]) { try $0.integer(0) }
         #expect(found == 9)
         #expect(
             try Statement(connection, sql: "SELECT 1 WHERE 0").first { try $0.integer(0) } == nil)
@@ -163,8 +163,8 @@ struct StatementTests {
 
     @Test func statementsOfOneTextAreIndependent() throws {
         let sql = "VALUES (?1), (?1 + 1)"
-        let sums = try Statement(connection, sql: sql).all(.init(1)) { outer in
-            let inner = try Statement(connection, sql: sql).all(.init(10)) { try $0.integer(0) }
+        let sums = try Statement(connection, sql: sql).all([.init(1)]) { outer in
+            let inner = try Statement(connection, sql: sql).all([.init(10)]) { try $0.integer(0) }
             return try outer.integer(0) + inner.reduce(0, +)
         }
         #expect(sums == [22, 23])

@@ -80,10 +80,10 @@ struct DiagnosisTests {
     }
 
     @Test func growthCoversTheLastFourWeeks() {
-        #expect(Diagnosis.Growth([], at: now).bytesADay == 0)
+        #expect(Diagnosis.growth([], at: now) == 0)
         // A first run of a minute ago gives no daily rate.
         let first = [(startedAt: daysAgo(0.001), stored: ByteCount(5000))]
-        #expect(Diagnosis.Growth(first, at: now).bytesADay == 5000)
+        #expect(Diagnosis.growth(first, at: now) == 5000)
         let runs = [
             (startedAt: daysAgo(1), stored: ByteCount(600)),
             (startedAt: daysAgo(10), stored: ByteCount(400)),
@@ -91,12 +91,12 @@ struct DiagnosisTests {
             // Recorded by a wrong clock.
             (startedAt: daysAgo(-400), stored: ByteCount(1_000_000)),
         ]
-        #expect(Diagnosis.Growth(runs, at: now).bytesADay == 100)
+        #expect(Diagnosis.growth(runs, at: now) == 100)
     }
 
     @Test func freeSpaceIsComparedWithGrowth() {
-        let none = Diagnosis.Growth([], at: now)
-        let gibibyte = Diagnosis.Growth([(daysAgo(1), .mebibytes(1024))], at: now)
+        let none = Diagnosis.growth([], at: now)
+        let gibibyte = Diagnosis.growth([(daysAgo(1), .mebibytes(1024))], at: now)
         expect(.space(room(.mebibytes(100)), none), .ok, "100 MiB of 1.00 TiB free")
         expect(.space(room(.mebibytes(63)), none), .wrong, "only 63.0 MiB")
         expect(.space(room(.mebibytes(100), files: 4000), none), .wrong, "4000 files")
@@ -105,7 +105,7 @@ struct DiagnosisTests {
         expect(.space(room(.mebibytes(8 << 10)), gibibyte), .ok, "for 8 days")
         expect(
             .space(
-                room(.mebibytes(100)), Diagnosis.Growth([(daysAgo(20), ByteCount(20))], at: now)),
+                room(.mebibytes(100)), Diagnosis.growth([(daysAgo(20), ByteCount(20))], at: now)),
             .ok, "for years")
         #expect(Diagnosis.space(nil, none).state == .unknown)
     }

@@ -82,9 +82,9 @@ extension CacheCatalog {
                 WHERE host = ? AND name = 0 AND superseded = 0
                 """)
             return try hosts.map { host in
-                let state = try states.first(.text(host)) { try HostState($0) } ?? nil
+                let state = try states.first([.text(host)]) { try HostState($0) } ?? nil
                 let mean =
-                    try sizes.first(.text(host)) { row -> Double? in
+                    try sizes.first([.text(host)]) { row -> Double? in
                         let count = try row.optionalInteger(0) ?? 0
                         return count > 0
                             ? Double(try row.optionalInteger(1) ?? 0) / Double(count) : nil

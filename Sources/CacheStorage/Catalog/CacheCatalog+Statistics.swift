@@ -37,11 +37,11 @@ extension CacheCatalog {
         package fileprivate(set) var names: [(name: String, variants: Int, bytes: Int)] = []
     }
 
-    package struct HostTotals: Sendable {
-        /// The hosts with the most bytes, largest first; at most ``Statistics/shownHosts``.
-        package let largest: [(host: String, variants: Int, bytes: Int)]
-        package let count: Int
-    }
+    /// `largest` has the hosts with the most bytes, largest first; at most
+    /// ``Statistics/shownHosts``.
+    package typealias HostTotals = (
+        largest: [(host: String, variants: Int, bytes: Int)], count: Int
+    )
 
     package struct RunTotals: Sendable {
         package let last: LoggedRun?
@@ -140,7 +140,7 @@ extension CacheCatalog {
             try database.first("SELECT count(DISTINCT host) FROM total WHERE variants > 0") {
                 try $0.count(0)
             } ?? 0
-        return HostTotals(largest: largest, count: all)
+        return (largest, all)
     }
 
     private static func countExpired(

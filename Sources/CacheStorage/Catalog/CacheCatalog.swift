@@ -81,7 +81,7 @@ package struct CacheCatalog: Sendable {
                 FROM resource JOIN variant ON id = resource_id WHERE key = ?
                 """)
             return try keys.map { key in
-                var found = try rows.all(.text(key)) {
+                var found = try rows.all([.text(key)]) {
                     (item: try Item($0), at: try $0.integer(24))
                 }
                 // Most keys have one row, and SQLite's sorter would cost more than their look-up.

@@ -6,8 +6,6 @@ internal import SQLite
 // The examination of a cache folder by `doctor`, which changes nothing.
 
 extension CacheDirectory {
-    package var hasContent: Bool { contains("content") }
-
     package struct Ownership: Hashable, Sendable {
         package let owner: UInt32
         package let isOwn: Bool
@@ -94,8 +92,6 @@ extension CacheDirectory {
             ByteCount(max(0, $0.size))
         }
     }
-
-    package var databaseSize: ByteCount { size(ofCompanion: "") ?? ByteCount(0) }
 
     package func damagedDatabases() throws(StorageError) -> [String] {
         let prefix = CacheDatabase.damagedPrefix

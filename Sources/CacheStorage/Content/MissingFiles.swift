@@ -94,7 +94,7 @@ struct MissingFiles {
                 GROUP BY format
                 """)
             return try suspects.flatMap { suspect in
-                try rows.all(.digest(suspect)) { try $0.storedImage(from: 0) }
+                try rows.all([.digest(suspect)]) { try $0.storedImage(from: 0) }
                     .compactMap(\.self).filter { try content.directory.lacksWholeFile($0) }
             }
         }

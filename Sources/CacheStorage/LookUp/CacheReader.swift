@@ -144,7 +144,7 @@ package final class CacheReader {
                 SELECT sha256, format, width, height, bytes, expires_at, decoded, orientation
                 FROM resource JOIN variant ON id = resource_id WHERE key = ?1 AND recipe = ?2
                 """)
-            return try statement.first(.text(key), .text(recipe.canonicalText)) { row in
+            return try statement.first([.text(key), .text(recipe.canonicalText)]) { row in
                 try row.storedImage(from: 0, details: 6).map { ($0, try row.time(5)) }
             } ?? nil
         }
@@ -155,7 +155,7 @@ package final class CacheReader {
         return try database.read("looking up resources") { database in
             let statement = try database.prepare("SELECT id FROM resource WHERE key = ?")
             return try keys.compactMap { key in
-                try statement.first(.text(key)) { try $0.integer(0) }
+                try statement.first([.text(key)]) { try $0.integer(0) }
             }
         }
     }
@@ -175,7 +175,7 @@ package final class CacheReader {
                 """)
             return try wanted.map { key, recipes in
                 let original = Recipe.original(filteredBy: recipes.first?.bodyFilter).canonicalText
-                let stored = try statement.all(.text(key)) { row in
+                let stored = try statement.all([.text(key)]) { row in
                     (
                         record: FreshnessRecord(
                             resourceID: try row.integer(0), validatedAt: try row.time(1),
@@ -230,7 +230,7 @@ package final class CacheReader {
         try database.read("looking up sources") { database in
             let rows = try database.prepare("SELECT source_sha256 = ?2 FROM resource WHERE id = ?1")
             return try wanted.map { resource, digest in
-                try rows.first(.integer(resource), .blob(digest.bytes)) {
+                try rows.first([.integer(resource), .blob(digest.bytes)]) {
                     try $0.integer(0) != 0
                 } ?? false
             }
@@ -245,7 +245,7 @@ package final class CacheReader {
             let rows = try database.prepare(
                 "SELECT coalesce(listed_url, url) <> ?2 FROM resource WHERE id = ?1")
             return try urls.map { resource, url in
-                try rows.first(.integer(resource), .text(url)) { try $0.integer(0) != 0 } ?? false
+                try rows.first([.integer(resource), .text(url)]) { try $0.integer(0) != 0 } ?? false
             }
         }
     }
@@ -264,7 +264,7 @@ package final class CacheReader {
             let statement = try database.prepare(
                 "SELECT \(FailureRecord.columns) FROM failure WHERE key = ?")
             return try keys.map { key in
-                try statement.first(.text(key)) { try FailureRecord($0) } ?? nil
+                try statement.first([.text(key)]) { try FailureRecord($0) } ?? nil
             }
         }
     }

@@ -32,9 +32,7 @@ package struct CachedCopy: Sendable {
             Recipe.effectiveText(of: $0.recipe, under: rule) == effective
         }?.image
     }
-}
 
-extension CachedCopy {
     static func read(_ resources: [Int64], in database: Connection) throws -> [CachedCopy?] {
         let variants = try database.prepare(
             """
@@ -55,7 +53,7 @@ extension CachedCopy {
         ).mapValues { $0.compactMap { VariantName($0.name) } }
         return try resources.map { identifier in
             var names: [(name: VariantName, recipe: String)] = []
-            let images = try variants.all(.integer(identifier)) { row in
+            let images = try variants.all([.integer(identifier)]) { row in
                 let recipe = try row.text(5)
                 if try row.integer(8) == 0 {
                     let noted = notedNames[recipe] ?? []
@@ -65,7 +63,7 @@ extension CachedCopy {
                 }
                 return try row.storedImage(from: 0, details: 6).map { (recipe: recipe, image: $0) }
             }.compactMap(\.self)
-            return try resource.first(.integer(identifier)) { row in
+            return try resource.first([.integer(identifier)]) { row in
                 CachedCopy(
                     resourceID: identifier,
                     location: try row.location(from: 0), response: try row.response(from: 5),

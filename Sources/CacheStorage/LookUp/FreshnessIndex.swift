@@ -178,10 +178,6 @@ struct FreshnessTable: Sendable {
             isSuperseded: row.isSuperseded, isMain: row.isMain)
     }
 
-    subscript(fingerprint: VariantFingerprint) -> FreshnessRecord? {
-        record(of: fingerprint, from: start(of: fingerprint))
-    }
-
     /// Maps the order of SQLite's signed integers to unsigned integers.
     private static func ordered(_ upper: Int64) -> UInt64 {
         UInt64(bitPattern: upper) ^ 1 << 63

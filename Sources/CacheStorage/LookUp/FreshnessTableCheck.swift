@@ -90,7 +90,7 @@ private struct FreshnessTableCheck: ~Copyable {
             FROM freshness WHERE fingerprint = ?
             """)
         while let row = try next() {
-            let found = try lookUp.first(.integer(row.fingerprint.upper)) { found in
+            let found = try lookUp.first([.integer(row.fingerprint.upper)]) { found in
                 (
                     lower: try found.integer(0),
                     values: try (1...5).map { try found.optionalInteger($0) }

@@ -62,12 +62,12 @@ extension CacheCatalog {
             return try wanted.map { key, recipes in
                 // A row that this program cannot have written is ignored.
                 do {
-                    let found = try resources.first(.text(key)) { row in
+                    let found = try resources.first([.text(key)]) { row in
                         (id: try row.integer(0), source: try row.seededSource())
                     }
                     guard let found, let (validation, source) = found.source else { return nil }
                     let images = try recipes.compactMap { recipe in
-                        try variants.first(.integer(found.id), .text(recipe)) {
+                        try variants.first([.integer(found.id), .text(recipe)]) {
                             try $0.storedImage(from: 0, details: 5)
                         } ?? nil
                     }

@@ -12,26 +12,14 @@ struct CacheMerge {
     let workers: Int
     let now: Timestamp
     /// The report of earlier merges into the same cache, to which this one adds.
-    private(set) var report: MergeReport
+    var report = MergeReport()
     /// The sources that were found damaged once.
-    private var doubtful: Set<Int> = []
+    var doubtful: Set<Int> = []
     /// The salvaged copies of damaged sources, by the sources' numbers.
-    private var salvaged: [Int: String] = [:]
+    var salvaged: [Int: String] = [:]
     /// Whether the database was built more than once: files of the first attempt may have no row.
-    private(set) var isRepeated = false
-    private var dropped: Set<NamedFile> = []
-
-    init(
-        into directory: CacheDirectory, _ content: ContentStore, from others: [CacheDirectory],
-        workers: Int, adding report: MergeReport = MergeReport(), at now: Timestamp
-    ) {
-        self.now = now
-        self.report = report
-        self.directory = directory
-        self.content = content
-        self.others = others
-        self.workers = workers
-    }
+    var isRepeated = false
+    var dropped: Set<NamedFile> = []
 
     mutating func run() throws(StorageError) {
         defer { removeSalvaged() }

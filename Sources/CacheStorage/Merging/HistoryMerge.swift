@@ -53,7 +53,7 @@ struct HistoryMerge {
             // The identifiers of runs belong to another cache. A failure of a run without an end
             // stays one: no run has the identifier 0.
             if !row.isNull(layout["run_id"]) { values[Int(layout["run_id"])] = .integer(0) }
-            let other = try known.first(row.value(layout["key"])) { other in
+            let other = try known.first([row.value(layout["key"])]) { other in
                 layout.columns.indices.map { other.value(Int32($0)) }
             }
             if let other {

@@ -69,7 +69,7 @@ struct ImageMerge {
             GROUP BY sha256 HAVING count(*) > 1
             """
         ) { row in
-            let bytes = try sizes.all(row.value(0)) { try $0.count(0) }
+            let bytes = try sizes.all([row.value(0)]) { try $0.count(0) }
             for bytes in bytes.sorted().dropLast() { totals.count(files: -1, bytes: bytes) }
         }
         try totals.write(in: target)

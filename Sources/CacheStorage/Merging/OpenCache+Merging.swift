@@ -51,8 +51,8 @@ extension OpenCache {
         _ paths: ArraySlice<String>, besides lost: Set<ContentDigest>, at now: Timestamp
     ) throws(StorageError) -> ContentFiles {
         var merge = CacheMerge(
-            into: directory, content, from: try paths.map(OpenCache.openSource), workers: 0,
-            at: now)
+            directory: directory, content: content, others: try paths.map(OpenCache.openSource),
+            workers: 0, now: now)
         return try merge.plan(besides: lost)
     }
 
@@ -80,7 +80,8 @@ extension OpenCache {
             let group = try rest.prefix(OpenCache.sourcesAtOnce).map(OpenCache.openSource)
             rest = rest.dropFirst(OpenCache.sourcesAtOnce)
             var merge = CacheMerge(
-                into: directory, content, from: group, workers: workers, adding: report, at: now)
+                directory: directory, content: content, others: group, workers: workers,
+                now: now, report: report)
             try merge.run()
             let merged = try CacheDatabase(directory: directory, access: .readWrite)
             try merge.removeDropped(merged)

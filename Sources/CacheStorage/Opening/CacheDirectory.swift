@@ -314,7 +314,7 @@ package final class CacheDirectory: Sendable {
         return status.changeTime
     }
 
-    func contains(_ name: String) -> Bool {
+    package func contains(_ name: String) -> Bool {
         faccessat(handle.number, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0
     }
 

@@ -7,7 +7,7 @@ internal import SQLite
 /// time, since files and rows may have changed. Any thread may use it.
 package struct CacheInspection: Sendable {
     let database: CacheDatabase
-    let directory: CacheDirectory
+    package let directory: CacheDirectory
     private let content: FileDescriptor?
     /// The mode of the cache's files; nil if none was chosen.
     package let fileMode: FileMode?
@@ -150,10 +150,6 @@ package struct CacheInspection: Sendable {
     package func isUnnamedTemporary(_ name: String) throws(StorageError) -> Bool {
         guard directory.contains("tmp/\(name)") else { return false }
         return try !PartialStore.fileNames(in: database).contains(name)
-    }
-
-    package func strangeCrashLines() throws(StorageError) -> Int {
-        try CrashLog.countStrangeLines(in: directory)
     }
 
     package func damagedPartials() throws(StorageError) -> [String] {

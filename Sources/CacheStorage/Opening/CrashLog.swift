@@ -63,7 +63,9 @@ package final class CrashLog: Sendable {
     }
 
     /// The number of malformed lines, without expired ones.
-    static func countStrangeLines(in directory: CacheDirectory) throws(StorageError) -> Int {
+    package static func countStrangeLines(
+        in directory: CacheDirectory
+    ) throws(StorageError) -> Int {
         try text(in: directory).split(separator: UInt8(ascii: "\n")).count { note($0) == nil }
     }
 

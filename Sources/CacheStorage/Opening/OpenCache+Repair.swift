@@ -52,6 +52,11 @@ extension OpenCache {
         /// Such files that keep their mode for lack of room for copies.
         package var withoutRoom = 0
         package var bytesWithoutRoom = 0
+
+        fileprivate mutating func skip(_ path: String) {
+            skipped += 1
+            firstSkipped = firstSkipped ?? path
+        }
     }
 
     /// Gives all files and folders of the cache these permissions, and stores the mode for new
@@ -133,12 +138,5 @@ extension OpenCache {
         case .foreign: changes.skip(path)
         }
         return false
-    }
-}
-
-extension OpenCache.ModeChanges {
-    fileprivate mutating func skip(_ path: String) {
-        skipped += 1
-        firstSkipped = firstSkipped ?? path
     }
 }

@@ -219,10 +219,6 @@ package struct OpenCache: Sendable {
         try database.set(.lastPruned, to: now.milliseconds)
     }
 
-    package func usage() throws(StorageError) -> DiskUsage {
-        try database.usage()
-    }
-
     /// Checks that this process alone writes the cache: throws when the name of the folder, the
     /// lock or the database does not lead to the open file any more.
     package func checkHold() throws(StorageError) {

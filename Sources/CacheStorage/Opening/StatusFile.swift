@@ -39,15 +39,10 @@ package struct StatusFile: Sendable {
         for name in [StatusFile.name, StatusFile.temporaryName] { try? directory.remove(name) }
     }
 
-    package struct StatusContent: Sendable {
-        package let json: String
-        package let text: [String]
-    }
-
     /// The process that holds a cache, and its progress so far; nil if no process holds it.
     package static func read(
         in directory: CacheDirectory
-    ) -> (holder: LockHolder, content: StatusContent?)? {
+    ) -> (holder: LockHolder, content: (json: String, text: [String])?)? {
         guard let holder = CacheLock.holder(in: directory) else { return nil }
         guard
             let bytes = FileDescriptor.beginning(
@@ -59,9 +54,6 @@ package struct StatusFile: Sendable {
             writer.process == holder.process, writer.host == holder.host,
             writer.since >= holder.since
         else { return (holder, nil) }
-        return (
-            holder,
-            StatusContent(json: String(lines[1]), text: lines.dropFirst(2).map { String($0) })
-        )
+        return (holder, (String(lines[1]), lines.dropFirst(2).map { String($0) }))
     }
 }

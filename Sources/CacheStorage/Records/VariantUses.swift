@@ -95,7 +95,7 @@ enum VariantNames {
     static func row(of variant: RequestedVariant, in database: Connection) throws -> Int64 {
         if variant.name == .main { return main }
         let statement = try database.prepare("SELECT id FROM variant_name WHERE name = ?")
-        if let row = try statement.first(.text(variant.name.text), read: { try $0.integer(0) }) {
+        if let row = try statement.first([.text(variant.name.text)], read: { try $0.integer(0) }) {
             return row
         }
         try note([variant], in: database)

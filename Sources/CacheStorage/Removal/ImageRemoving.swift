@@ -113,7 +113,7 @@ package struct RemovalCandidate: Sendable {
         try database.read("looking up") { database in
             let statement = try database.prepare("SELECT \(columns) FROM resource WHERE id = ?")
             return try ids.compactMap { id in
-                try statement.first(.integer(id)) { try RemovalCandidate($0) }
+                try statement.first([.integer(id)]) { try RemovalCandidate($0) }
             }
         }
     }

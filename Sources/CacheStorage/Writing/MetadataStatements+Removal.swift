@@ -138,7 +138,7 @@ struct OrphanedFiles {
         var last: (digest: ContentDigest, isNamed: Bool)?
         all = try files.sorted { $0.digest.leadingWords < $1.digest.leadingWords }.filter { file in
             if let last, last.digest == file.digest { return !last.isNamed }
-            let isNamed = try name.hasRow(.digest(file.digest))
+            let isNamed = try name.hasRow([.digest(file.digest)])
             last = (file.digest, isNamed)
             return !isNamed
         }

@@ -411,9 +411,7 @@ struct MetadataStatements: ~Copyable {
     }
 
     static let nameOfDigest = "SELECT 1 FROM variant WHERE sha256 = ? LIMIT 1"
-}
 
-extension MetadataStatements {
     static let resourceInsertion = """
         INSERT INTO resource (key, url, final_url, host, etag, last_modified, cache_control,
             expires, vary, date, fetched_at, validated_at, expires_at, source_bytes,

@@ -75,7 +75,7 @@ package final class MetadataWriter: Sendable {
         self.cache = cache
         let state = Monitor(WriterQueue())
         if let limit = configuration.maximumSize {
-            room = RoomBudget(limit: limit, usage: try cache.usage()) {
+            room = RoomBudget(limit: limit, usage: try cache.database.usage()) {
                 state.update { $0.wantsRoom = true }
             }
         } else {
@@ -185,7 +185,7 @@ package final class MetadataWriter: Sendable {
             }
         ).run(removal) { _ in }
         state.withLock { $0.evicted.add(removal.totals) }
-        room.notePruned(to: try cache.usage())
+        room.notePruned(to: try cache.database.usage())
     }
 
     /// Checkpoints the log and removes the files that lost their last row.
@@ -278,7 +278,7 @@ package final class MetadataWriter: Sendable {
         for image in items.flatMap(\.change.images) { cache.content.unpin(image.digest) }
         state.withLock { state in state.memory -= items.reduce(0) { $0 + $1.memory } }
         let tokens = items.compactMap(\.token)
-        if let room { room.settle(tokens, usage: try cache.usage()) }
+        if let room { room.settle(tokens, usage: try cache.database.usage()) }
         delivered(tokens)
         return replaced
     }

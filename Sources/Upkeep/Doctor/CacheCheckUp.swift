@@ -45,38 +45,33 @@ package struct CacheCheckUp: Sendable {
         do {
             let opened = try CacheCatalog(examining: directory)
             database = .database(
-                size: directory.databaseSize, isSuspected: directory.isDatabaseSuspected,
+                size: directory.size(ofCompanion: "") ?? ByteCount(0),
+                isSuspected: directory.isDatabaseSuspected,
                 wasLookedThrough: try opened.findDamage())
             catalog = opened
         } catch {
             database = Diagnosis(.database, error)
         }
         diagnoses += folder(directory, catalog)
-        diagnoses.append(space(directory, catalog))
-        diagnoses.append(database)
-        diagnoses.append(
+        diagnoses += [
+            space(directory, catalog), database,
             .log(
                 directory.size(ofCompanion: "-wal"),
-                journal: directory.size(ofCompanion: "-journal"), isHeld: holder != nil))
-        diagnoses.append(.lock(holder))
+                journal: directory.size(ofCompanion: "-journal"), isHeld: holder != nil),
+            .lock(holder),
+        ]
         guard let catalog else { return (diagnoses, []) }
-        diagnoses.append(
-            made(.runs, .runs(try catalog.runs().map { ($0.startedAt, $0.ending) })))
-        diagnoses.append(
-            made(
-                .leftovers,
-                .leftovers(try leftovers(directory, catalog), isHeld: holder != nil)))
         let now = wallClock()
-        diagnoses.append(
+        diagnoses += [
+            made(.runs, .runs(try catalog.runs().map { ($0.startedAt, $0.ending) })),
+            made(.leftovers, .leftovers(try leftovers(directory, catalog), isHeld: holder != nil)),
             made(
                 .hosts,
                 .hosts(
                     try catalog.coolingHosts(at: now),
-                    impossible: try catalog.impossibleHosts(at: now))))
-        diagnoses.append(
-            made(
-                .failures,
-                .failures(try catalog.failureCounts { $0.isBlacklisted(at: now) })))
+                    impossible: try catalog.impossibleHosts(at: now))),
+            made(.failures, .failures(try catalog.failureCounts { $0.isBlacklisted(at: now) })),
+        ]
         // An unreadable database has a line of its own.
         let origins = (try? catalog.largestHosts(OriginProbe.originLimit)) ?? []
         return (diagnoses, origins)
@@ -124,7 +119,7 @@ package struct CacheCheckUp: Sendable {
         let runs = (try? catalog?.runs()) ?? []
         return .space(
             directory.room,
-            Diagnosis.Growth(
+            Diagnosis.growth(
                 runs.map { ($0.startedAt, ByteCount($0.counters?.bytesStored ?? 0)) },
                 at: wallClock()))
     }
@@ -137,7 +132,7 @@ package struct CacheCheckUp: Sendable {
             besides: catalog.partialNames())
         (leftovers.removalIsUnfinished, leftovers.orphansAreKept) = try catalog.orphans()
         leftovers.damagedDatabases = try directory.damagedDatabases()
-        if !directory.hasContent { leftovers.lostFiles = try catalog.countFiles() }
+        if !directory.contains("content") { leftovers.lostFiles = try catalog.countFiles() }
         return leftovers
     }
 }

@@ -78,21 +78,19 @@ extension Diagnosis {
                 : fileSystem.name)
     }
 
-    package struct Growth: Hashable, Sendable {
-        package let bytesADay: Double
+    private static let growthPeriod = Duration.seconds(28 * 86400)
 
-        package static let period = Duration.seconds(28 * 86400)
-
-        /// Takes the start and the stored bytes of runs; runs before the period do not count. `now`
-        /// is by the wall clock. Bytes that replaced other images count too, so this is an upper
-        /// limit. The growth of a cache younger than a day is taken as one day's.
-        package init(_ runs: [(startedAt: Timestamp, stored: ByteCount)], at now: Timestamp) {
-            let start = now.advanced(by: .zero - Growth.period)
-            let recent = runs.filter { $0.startedAt >= start && $0.startedAt <= now }
-            let bytes = recent.reduce(0.0) { $0 + Double($1.stored.bytes) }
-            let earliest = recent.map(\.startedAt).min() ?? now
-            bytesADay = bytes / max(1, now.timeSince(earliest) / .seconds(86400))
-        }
+    /// Returns the bytes stored a day, by the start and the stored bytes of runs; runs before the
+    /// period do not count. `now` is by the wall clock. Bytes that replaced other images count too,
+    /// so this is an upper limit. The growth of a cache younger than a day is taken as one day's.
+    package static func growth(
+        _ runs: [(startedAt: Timestamp, stored: ByteCount)], at now: Timestamp
+    ) -> Double {
+        let start = now.advanced(by: .zero - growthPeriod)
+        let recent = runs.filter { $0.startedAt >= start && $0.startedAt <= now }
+        let bytes = recent.reduce(0.0) { $0 + Double($1.stored.bytes) }
+        let earliest = recent.map(\.startedAt).min() ?? now
+        return bytes / max(1, now.timeSince(earliest) / .seconds(86400))
     }
 
     /// The minimum of days that the free space should last.
@@ -102,7 +100,7 @@ extension Diagnosis {
     /// The same size in files of 16 KiB.
     private static let minimumFiles = 4096
 
-    package static func space(_ room: CacheDirectory.Room?, _ growth: Growth) -> Diagnosis {
+    package static func space(_ room: CacheDirectory.Room?, _ bytesADay: Double) -> Diagnosis {
         guard let room else { return .unknown(.space, "the system does not say") }
         let remedy = "make room, or name a directory elsewhere with --cache-dir"
         if room.free < minimumRoom {
@@ -112,11 +110,11 @@ extension Diagnosis {
             return .wrong(
                 .space, "only \(counted(files, "file")) can be added (inodes)", remedy: remedy)
         }
-        guard growth.bytesADay >= 1 else {
+        guard bytesADay >= 1 else {
             return .ok(.space, "\(room.free) of \(room.total) free")
         }
-        let pace = "runs store \(ByteCount(Int(min(growth.bytesADay, 1e18)))) a day on average"
-        let days = Double(room.free.bytes) / growth.bytesADay
+        let pace = "runs store \(ByteCount(Int(min(bytesADay, 1e18)))) a day on average"
+        let days = Double(room.free.bytes) / bytesADay
         if days < minimumDays {
             return .wrong(
                 .space, "\(room.free) free, for \(counted(Int(days), "day")) at this pace: \(pace)",

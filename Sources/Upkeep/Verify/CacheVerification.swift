@@ -324,7 +324,7 @@ package struct CacheVerification: Sendable {
     private func crashFindings() throws(StorageError) -> [Finding] {
         let lines: Int
         do {
-            lines = try inspection.strangeCrashLines()
+            lines = try CrashLog.countStrangeLines(in: inspection.directory)
         } catch {
             return [Finding(kind: .unreadable, path: CrashLog.fileName, message: error.message)]
         }

@@ -24,18 +24,12 @@ struct FolderCheck: ~Copyable {
         var otherMode: (path: String, mode: String)?
     }
 
-    private let inspection: CacheInspection
-    private let extent: CacheVerification.Extent
-    private let isHolder: Bool
+    let inspection: CacheInspection
+    let extent: CacheVerification.Extent
+    let isHolder: Bool
     private let hasher = SHA256Hasher()
     /// As large as the largest file so far.
-    private var buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 20, alignment: 64)
-
-    init(inspection: CacheInspection, extent: CacheVerification.Extent, isHolder: Bool) {
-        self.inspection = inspection
-        self.extent = extent
-        self.isHolder = isHolder
-    }
+    var buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 20, alignment: 64)
 
     deinit { buffer.deallocate() }
 
@@ -76,7 +70,7 @@ struct FolderCheck: ~Copyable {
                     found.otherModes += 1
                     found.otherMode = found.otherMode ?? (image.relativePath, otherMode)
                 }
-                guard extent.includesBytes(changedAt: changedAt) else { break }
+                guard includesBytes(changedAt: changedAt) else { break }
                 found.filesRead += 1
                 found.bytes += image.size.bytes
                 wrong = try contents(of: image)
@@ -103,6 +97,11 @@ struct FolderCheck: ~Copyable {
         problem.image = image
         problem.finding.isBlocked = isBlocked
         return problem
+    }
+
+    private func includesBytes(changedAt: Timestamp) -> Bool {
+        if let since = extent.changedSince, changedAt < since { return false }
+        return extent.sample >= 1 || Double.random(in: 0..<1) < extent.sample
     }
 
     private mutating func contents(
@@ -176,12 +175,5 @@ struct FolderCheck: ~Copyable {
         Problem(
             finding: CacheVerification.Finding(
                 kind: kind, path: path, keys: keys, message: message))
-    }
-}
-
-extension CacheVerification.Extent {
-    fileprivate func includesBytes(changedAt: Timestamp) -> Bool {
-        if let changedSince, changedAt < changedSince { return false }
-        return sample >= 1 || Double.random(in: 0..<1) < sample
     }
 }

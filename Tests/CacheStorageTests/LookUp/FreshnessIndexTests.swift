@@ -197,3 +197,9 @@ struct FreshnessIndexTests {
             try lookup.index.records(of: [other], with: lookup.reader)[0]?.resourceID == 42)
     }
 }
+
+extension FreshnessTable {
+    fileprivate subscript(fingerprint: VariantFingerprint) -> FreshnessRecord? {
+        record(of: fingerprint, from: start(of: fingerprint))
+    }
+}

@@ -56,7 +56,7 @@ struct MergePlanTests {
         let cache = try make(folder.path + "/cache", [("2", 7)], validatedAt: 20)
         #expect(try plan(cache) == digests([1, 3]))
         // The plan changes nothing.
-        #expect(try cache.usage().files == 1)
+        #expect(try cache.database.usage().files == 1)
         let names = try FileManager.default.contentsOfDirectory(atPath: folder.path + "/cache/tmp")
         #expect(names.isEmpty)
     }

@@ -151,7 +151,7 @@ struct GroupTests {
     ) throws -> MetadataChange? {
         func identifier(_ key: String) throws -> Int64? {
             try Statement(database, sql: "SELECT id FROM resource WHERE key = ?")
-                .first(.text(key)) { try $0.integer(0) }
+                .first([.text(key)]) { try $0.integer(0) }
         }
         switch operation {
         case .image(let row): return .image(row)
