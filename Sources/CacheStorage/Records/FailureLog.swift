@@ -130,7 +130,7 @@ package struct FailureLog: Sendable {
         }
     }
 
-    /// The values that a run's end gives to a failure. `isHostDown` tells whether no URL of the host
+    /// The values that a run's end gives to a failure. `isHostDown`: whether no URL of the host
     /// succeeded in the run.
     package typealias Settlement = (
         kind: FailureRecord.FailureKind, runsInARow: Int, blacklistedUntil: Timestamp?,
