@@ -1,4 +1,3 @@
-import Glibc
 package import Hashing
 package import PrefetchModel
 internal import SQLite

@@ -1,4 +1,3 @@
-internal import CLinux
 import Glibc
 
 package enum FileReading<Value: Sendable>: Sendable {

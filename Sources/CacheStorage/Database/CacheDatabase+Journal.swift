@@ -1,6 +1,5 @@
 internal import CLinux
 import Glibc
-import PrefetchModel
 internal import SQLite
 
 // The rollback journal, for network file systems: machines cannot share a log's index in memory.

@@ -1,7 +1,6 @@
 import Glibc
 import PrefetchModel
 internal import SQLite
-import Threading
 
 /// `prefetch.sqlite`: one connection, opened and checked, which one thread uses at a time. Every
 /// call blocks, so none is made from the cooperative pool.

@@ -1,5 +1,4 @@
 import Glibc
-import Hashing
 package import PrefetchModel
 internal import SQLite
 

@@ -1,6 +1,4 @@
 internal import CCrash
-internal import CLinux
-import Glibc
 package import PrefetchModel
 import Synchronization
 

@@ -1,5 +1,4 @@
 import Glibc
-import Hashing
 package import PrefetchModel
 
 // The commands `verify --repair` and `chmod`. Only for the holder of the lock, while nothing is

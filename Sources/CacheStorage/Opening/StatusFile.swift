@@ -1,6 +1,3 @@
-import Glibc
-import PrefetchModel
-
 /// The file `status` beside the lock: the progress of the run that holds the cache.
 ///
 /// ```

@@ -1,5 +1,4 @@
 import Glibc
-import PrefetchModel
 internal import SQLite
 
 /// A copy of a damaged database, for its readable rows. The log is moved into it as far as it is

@@ -1,7 +1,6 @@
 import CacheStorage
 import Codecs
 package import Pipeline
-import PrefetchModel
 import Transfers
 import URLParsing
 

@@ -108,7 +108,7 @@ package struct CacheVerification: Sendable {
     private let extent: Extent
     private let work: Monitor<FolderWork>
 
-    /// With a `cache`, which is the catalog's, the verification repairs it.
+    /// Creates a verification, which repairs the `cache`, if given; it is the catalog's.
     package init(
         reading catalog: CacheCatalog, repairing cache: OpenCache? = nil, _ extent: Extent
     ) throws(StorageError) {
