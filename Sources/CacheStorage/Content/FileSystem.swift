@@ -1,5 +1,4 @@
 internal import CLinux
-import Glibc
 package import PrefetchModel
 
 /// The type of the cache's file system, as reported by the kernel.

@@ -1,4 +1,3 @@
-import Hashing
 package import PrefetchModel
 internal import SQLite
 import Threading

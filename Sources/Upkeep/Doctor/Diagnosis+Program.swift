@@ -1,6 +1,7 @@
 import CacheStorage
 import Codecs
 package import Pipeline
+import PrefetchModel
 import Transfers
 import URLParsing
 
