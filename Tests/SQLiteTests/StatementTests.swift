@@ -15,7 +15,7 @@ struct StatementTests {
     private func value<Result>(
         _ sql: String, _ read: (borrowing Statement) throws -> Result
     ) throws -> Result? {
-        try Statement(connection, sql: sql).first(read: read)
+        try Statement(connection, sql: sql).first([], read: read)
     }
 
     // MARK: Values
@@ -53,7 +53,7 @@ struct StatementTests {
         let values: [Statement.Value] = [.null, .init(String?.none), .init(Int64?.none)]
         for value in values {
             let statement = try Statement(connection, sql: "SELECT ?")
-            let row = try statement.first(value) {
+            let row = try statement.first([value]) {
                 ($0.isNull(0), try $0.optionalText(0), try $0.optionalInteger(0))
             }
             #expect(row?.0 == true)
@@ -129,7 +129,8 @@ struct StatementTests {
         let found = try statement.first([.init(9)]) { try $0.integer(0) }
         #expect(found == 9)
         #expect(
-            try Statement(connection, sql: "SELECT 1 WHERE 0").first { try $0.integer(0) } == nil)
+            try Statement(connection, sql: "SELECT 1 WHERE 0").first([]) { try $0.integer(0) }
+                == nil)
     }
 
     @Test func throwingStatementCanBeReused() throws {

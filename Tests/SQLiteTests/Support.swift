@@ -32,7 +32,7 @@ final class DatabaseFolder: Sendable {
 extension Connection {
     /// The integers in the first column.
     func integers(_ sql: String) throws -> [Int64] {
-        try Statement(self, sql: sql).all { try $0.integer(0) }
+        try Statement(self, sql: sql).all([]) { try $0.integer(0) }
     }
 }
 

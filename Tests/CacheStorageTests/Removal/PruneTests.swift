@@ -216,7 +216,7 @@ struct PruneTests {
     private func largestResource(_ cache: OpenCache) throws -> Int64 {
         try cache.database.read("testing") { database in
             try Statement(database, sql: "SELECT max(id) FROM resource")
-                .first { try $0.integer(0) } ?? 0
+                .first([]) { try $0.integer(0) } ?? 0
         }
     }
 
@@ -326,7 +326,7 @@ struct PruneTests {
             try Statement(
                 database,
                 sql: "SELECT key || ' ' || recipe FROM resource JOIN variant ON id = resource_id"
-            ).all { try $0.text(0) }.sorted()
+            ).all([]) { try $0.text(0) }.sorted()
         }
         #expect(rows == model.rows)
         #expect(try removal.usage == model.usage)

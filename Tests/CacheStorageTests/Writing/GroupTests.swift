@@ -180,7 +180,7 @@ struct GroupTests {
     private func keys(in database: CacheDatabase) throws -> [String] {
         try database.read("reading") { database in
             try Statement(database, sql: "SELECT key FROM resource ORDER BY key")
-                .all { try $0.text(0) }
+                .all([]) { try $0.text(0) }
         }
     }
 
@@ -214,7 +214,7 @@ struct GroupTests {
                 """,
                 "SELECT json_array('usage', resources, source_bytes, files, file_bytes, blocks) FROM usage",
             ].flatMap { sql in
-                try Statement(database, sql: sql).all { try $0.text(0) }.sorted()
+                try Statement(database, sql: sql).all([]) { try $0.text(0) }.sorted()
             }
         }
     }
