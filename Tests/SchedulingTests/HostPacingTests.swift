@@ -1,6 +1,7 @@
 import PrefetchModel
-import Scheduling
 import Testing
+
+@testable import Scheduling
 
 @Suite(.timeLimit(.minutes(15)))
 struct HostPacingTests {

@@ -1,7 +1,8 @@
 import PrefetchModel
-import Scheduling
 import SeededRandom
 import Testing
+
+@testable import Scheduling
 
 /// A scheduler with one list of waiting entries, which it searches completely.
 private struct Model {
@@ -169,8 +170,9 @@ struct SchedulerModelTests {
                     latency: .milliseconds(Int.random(in: 1...200, using: &random)),
                     quota: Bool.random(using: &random)
                         ? nil
-                        : HostPacing.Quota(
-                            remaining: Int.random(in: 0...50, using: &random), reset: .seconds(5)),
+                        : (
+                            remaining: Int.random(in: 0...50, using: &random), reset: .seconds(5)
+                        ),
                     isRepeated: Bool.random(using: &random))
                 let isForPace =
                     scheduler.finished(ended.start.host, of: "", signal, observation, at: now)

@@ -5,14 +5,13 @@ import Transfers
 
 extension HostPacing.Observation {
     init(_ completion: TransferCompletion, isRepeated: Bool) {
-        var quota: HostPacing.Quota?
+        self = .nothing
         if case .response(let response, _) = completion.result {
             quota = RateLimitFields.quota(of: response.fields, receivedAt: response.receivedAt)
-                .map { HostPacing.Quota(remaining: $0.remaining, reset: $0.reset) }
         }
-        self.init(
-            latency: completion.connection?.timeToFirstByte, quota: quota, isRepeated: isRepeated,
-            isShared: completion.connection?.version == .http2)
+        latency = completion.connection?.timeToFirstByte
+        self.isRepeated = isRepeated
+        isShared = completion.connection?.version == .http2
     }
 }
 

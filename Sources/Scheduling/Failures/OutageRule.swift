@@ -47,12 +47,8 @@ package struct OutageRule: Sendable {
             (Int(value >> Ends.countBits), Int(value & Ends.maximumFailures))
         }
 
-        init(value: UInt32) {
-            self.value = value
-        }
-
-        init(reason: Int) {
-            value = UInt32(reason) << Ends.countBits | 1
+        static func first(reason: Int) -> Ends {
+            Ends(value: UInt32(reason) << Ends.countBits | 1)
         }
 
         mutating func countFirst() {
@@ -80,7 +76,7 @@ package struct OutageRule: Sendable {
         failures[reason, default: 0] += 1
         let fingerprint = HostFingerprint(host)
         guard let value = hosts[bits: fingerprint.bits] else {
-            hosts.set(fingerprint.bits, to: Ends(reason: reason.index).value)
+            hosts.set(fingerprint.bits, to: Ends.first(reason: reason.index).value)
             if names.count < OutageRule.maximumNames { names[fingerprint] = host }
             return
         }

@@ -69,36 +69,20 @@ extension HostPacing {
     }
 
     /// The measurements of a response.
-    package struct Observation: Hashable, Sendable {
+    package struct Observation: Sendable {
         /// From the sent request to the first byte of the response; nil if unknown.
         package var latency: Duration?
         package var quota: Quota?
         /// Whether the host has refused the same entry before.
-        package var isRepeated: Bool
+        package var isRepeated = false
         /// Whether its connection carries several transfers at once (HTTP/2).
-        package var isShared: Bool
+        package var isShared = false
 
-        package init(
-            latency: Duration? = nil, quota: Quota? = nil, isRepeated: Bool = false,
-            isShared: Bool = false
-        ) {
-            self.isShared = isShared
-            self.latency = latency
-            self.quota = quota
-            self.isRepeated = isRepeated
-        }
+        package static let nothing = Observation()
     }
 
     /// The requests that a host's rate-limit fields still allow.
-    package struct Quota: Hashable, Sendable {
-        package let remaining: Int
-        package let reset: Duration
-
-        package init(remaining: Int, reset: Duration) {
-            self.remaining = remaining
-            self.reset = reset
-        }
-    }
+    package typealias Quota = (remaining: Int, reset: Duration)
 
     /// The cause of a refusal (429, 503), as far as the pace can tell.
     package enum RefusalCause: Sendable {

@@ -175,7 +175,7 @@ package struct HostPacing: Sendable {
     /// Applies the result of a transfer; `running` others run on. Returns the cause of a refusal.
     @discardableResult
     package mutating func finished(
-        _ signal: Signal, _ observation: Observation = Observation(), start: NumberedStart,
+        _ signal: Signal, _ observation: Observation = .nothing, start: NumberedStart,
         running: Int = 0, at now: Instant, _ rules: PaceRules
     ) -> RefusalCause {
         let number = start.number

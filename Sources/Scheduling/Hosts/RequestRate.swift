@@ -18,19 +18,15 @@ struct RequestRate: Sendable {
 
     /// Good responses of the last seconds, in two parts, so that old ones are forgotten.
     private struct Window {
-        private var start: Moment?
-        private var count = 0
-        private var former = 0
-        private var formerSeconds = 0.0
+        var start: Moment?
+        var count = 0
+        var former = 0
+        var formerSeconds = 0.0
 
         /// A part has at least a second and ten responses, or half a minute.
         private static let leastSeconds = 1.0
         private static let fewAnswers = 10
         private static let mostSeconds = 30.0
-
-        init(start: Moment? = nil) {
-            self.start = start
-        }
 
         mutating func begin(at now: Moment) {
             if start == nil { start = now }

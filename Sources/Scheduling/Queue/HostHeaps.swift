@@ -18,11 +18,7 @@ struct HostHeaps: Sendable {
     private(set) var givenUp = IndexedHeap<HostStore.Rank>()
     private(set) var emptied = IndexedHeap<HostStore.Rank>()
     /// Whether all entries are being removed, so that no host starts one.
-    let isEmptying: Bool
-
-    init(isEmptying: Bool = false) {
-        self.isEmptying = isEmptying
-    }
+    private(set) var isEmptying = false
 
     mutating func move(_ host: Int, to place: Place) {
         var (ready, givenUp, emptied): (HostStore.Rank?, HostStore.Rank?, HostStore.Rank?)

@@ -7,13 +7,9 @@ import PrefetchModel
 /// entries in memory are a uniform sample of all, whatever their hosts. They start before the
 /// others, which keep about the order of their arrival.
 struct RandomDraw {
-    private var generator: SplitMix64
+    var generator: SplitMix64
     /// Positions are below 2⁵³.
     private(set) var limit = 1 << 53
-
-    init(seed: UInt64) {
-        generator = SplitMix64(seed: seed)
-    }
 
     mutating func position() -> Int { Int(generator.next() >> 11) }
 

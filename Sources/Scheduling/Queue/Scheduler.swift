@@ -94,7 +94,7 @@ package struct Scheduler {
     private var sleepers = Heap<Sleeper>()
     var pushes = 0
     /// The positions of entries in random order.
-    var draw = RandomDraw(seed: 0)
+    var draw = RandomDraw(generator: SplitMix64(seed: 0))
     /// An error of the storage while entries woke.
     private var spillError: (any Error)?
 
@@ -120,7 +120,7 @@ package struct Scheduler {
     ) {
         self.order = order
         self.storage = storage
-        if case .random(let seed) = order { draw = RandomDraw(seed: seed) }
+        if case .random(let seed) = order { draw.generator = SplitMix64(seed: seed) }
         hosts = HostStore(
             rules: rules, byHost: rulesByHost, parts: parts, maximumActive: maximumActiveHosts)
     }
@@ -286,7 +286,7 @@ package struct Scheduler {
     @discardableResult
     package mutating func finished(
         _ use: HostTurn, of name: @autoclosure () -> String, _ signal: HostPacing.Signal,
-        _ observation: HostPacing.Observation = HostPacing.Observation(), at now: Instant
+        _ observation: HostPacing.Observation = .nothing, at now: Instant
     ) -> HostPacing.RefusalCause {
         let host = hosts.activate(use.host, at: now)
         hosts[host].running -= 1

@@ -315,9 +315,10 @@ struct PacingSimulationTests {
                 used += 1
                 return Answer(
                     isRefused: used > 30, service: 0.05,
-                    quota: HostPacing.Quota(
+                    quota: (
                         remaining: max(0, 30 - used),
-                        reset: .seconds(window + 10 - simulation.now)))
+                        reset: .seconds(window + 10 - simulation.now)
+                    ))
             }
         }
         #expect(run.answers == 100)
@@ -367,9 +368,10 @@ struct PacingSimulationTests {
                     service: simulation.exponential(mean),
                     quota: chance() < 0.9
                         ? nil
-                        : HostPacing.Quota(
+                        : (
                             remaining: Int.random(in: 0...9, using: &simulation.random),
-                            reset: .seconds(3)))
+                            reset: .seconds(3)
+                        ))
             }
         }
         let isGivenUp = run.pacing.giveUpCause != nil
