@@ -44,9 +44,7 @@ package enum BodyFilter: Hashable, Sendable {
 /// Each process serves one codec worker at a time, so that there are as many as workers at most.
 final class BodyFilters: Sendable {
     private let filters: [BodyFilterName: BodyFilter]
-    private let maximum: (bytes: Int, flag: String)
-    private let time: Duration
-    private let cancellation: Cancellation
+    private let limits: FilterProcess.BodyLimits
     private let idle = Monitor<[String: [FilterProcess]]>([:])
 
     init(_ configuration: RunConfiguration, _ cancellation: Cancellation) {
@@ -54,9 +52,11 @@ final class BodyFilters: Sendable {
         let (size, memory) = (
             configuration.limits.maximumBodySize.bytes, configuration.images.bodyBudget.bytes
         )
-        maximum = size <= memory ? (size, "--max-filesize") : (memory, "a quarter of --memory")
-        time = configuration.images.maximumDecodeTime
-        self.cancellation = cancellation
+        limits = FilterProcess.BodyLimits(
+            maximumBytes: min(size, memory),
+            flag: size <= memory ? "--max-filesize" : "a quarter of --memory",
+            time: configuration.images.maximumDecodeTime
+        ) { cancellation.isCancelled }
     }
 
     /// Makes the image of a body. `reserve` receives the bytes that the image takes in memory, as
@@ -113,14 +113,6 @@ final class BodyFilters: Sendable {
         } catch {
             process.kill()
             throw error
-        }
-    }
-
-    private var limits: FilterProcess.BodyLimits {
-        FilterProcess.BodyLimits(
-            maximumBytes: maximum.bytes, flag: maximum.flag, time: time
-        ) { [cancellation] in
-            cancellation.isCancelled
         }
     }
 

@@ -9,7 +9,7 @@ import Threading
 ///
 /// `@unchecked Sendable`: ``BodyFilters`` gives it to one codec worker at a time, by a monitor.
 final class FilterProcess: @unchecked Sendable {
-    struct BodyLimits {
+    struct BodyLimits: Sendable {
         let maximumBytes: Int
         /// The flag that sets ``maximumBytes``, for messages.
         let flag: String

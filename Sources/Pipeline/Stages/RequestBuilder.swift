@@ -8,13 +8,22 @@ import Transfers
 /// Builds the transfer requests of entry machines, and the address rules of their redirects.
 struct RequestBuilder: Sendable {
     private let transfers: TransferConfiguration
-    private let judges: BodyJudges
+    /// Judge arriving bodies by the same rules as the codec workers apply to whole ones.
+    private let byHeader: BodyJudge
+    private let byFormat: BodyJudge
     private let bodyUse: BodyUse
 
     init(_ configuration: RunConfiguration, _ transfers: TransferConfiguration) {
         bodyUse = configuration.bodies.use
         self.transfers = transfers
-        judges = BodyJudges(configuration.images.headerRules)
+        let rules = configuration.images.headerRules
+        byHeader = { beginning, totalBytes in
+            BodyVerdict(
+                HeaderVerdict(onBeginning: beginning, totalBytes: totalBytes, under: rules))
+        }
+        byFormat = { beginning, _ in
+            BodyVerdict(HeaderVerdict(onFormatOf: beginning, rules.others))
+        }
     }
 
     /// Builds a request; `isAlone` when no other entry of the host runs or waits. With
@@ -33,7 +42,7 @@ struct RequestBuilder: Sendable {
         transfer.bodyUse = bodyUse
         transfer.continuation = request.part?.continuation
         // A filter needs the whole body.
-        if !isFiltered { transfer.judge = judgesFormatOnly ? judges.byFormat : judges.byHeader }
+        if !isFiltered { transfer.judge = judgesFormatOnly ? byFormat : byHeader }
         transfer.isLastOfHost = isAlone
         return transfer
     }
@@ -57,22 +66,6 @@ extension PartialBody {
             }
         }
         return (count, judge)
-    }
-}
-
-/// Judges of arriving bodies, by the same rules as the codec workers apply to whole ones.
-struct BodyJudges {
-    let byHeader: BodyJudge
-    let byFormat: BodyJudge
-
-    init(_ rules: HeaderRules) {
-        byHeader = { beginning, totalBytes in
-            BodyVerdict(
-                HeaderVerdict(onBeginning: beginning, totalBytes: totalBytes, under: rules))
-        }
-        byFormat = { beginning, _ in
-            BodyVerdict(HeaderVerdict(onFormatOf: beginning, rules.others))
-        }
     }
 }
 
