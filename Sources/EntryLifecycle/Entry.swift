@@ -23,19 +23,11 @@ package struct Entry: Sendable {
     package var wasKnownBefore: Bool {
         resource != nil || state.isFoundByKey || failedBefore
     }
-    /// Boxed: few entries have extras, and the others need no memory for them.
-    private let box: ExtrasBox?
-    package var extras: EntryExtras? { box?.extras }
+    /// One at most. Boxed: few entries have extras, and the others need no memory for them.
+    private let box: [EntryExtras]
+    package var extras: EntryExtras? { box.first }
     package var url: RequestURL {
         alternative == 0 ? listedURL : extras?.alternatives[alternative - 1] ?? listedURL
-    }
-
-    private final class ExtrasBox: Sendable {
-        let extras: EntryExtras
-
-        init(_ extras: EntryExtras) {
-            self.extras = extras
-        }
     }
 
     /// The header fields of its line, for the URL in use. Fields from a table of hosts belong to
@@ -60,7 +52,7 @@ package struct Entry: Sendable {
         self.resource = resource
         self.variantSet = variantSet
         self.alternative = alternative
-        box = extras.map(ExtrasBox.init)
+        box = extras.map { [$0] } ?? []
     }
 
     /// A later line of the same key, which ends with the entry.

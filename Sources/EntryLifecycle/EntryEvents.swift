@@ -14,18 +14,10 @@ package struct EntryRequest: Sendable {
     package let mayBeKnown: Bool
 }
 
-package struct TransferCost: Hashable, Sendable {
-    package let bytesReceived: Int
-    package let elapsed: Duration
-    /// Nil without the first byte of a response.
-    package let connection: ResponseConnection?
-
-    package init(bytesReceived: Int, elapsed: Duration, connection: ResponseConnection? = nil) {
-        self.bytesReceived = bytesReceived
-        self.elapsed = elapsed
-        self.connection = connection
-    }
-}
+/// The connection is nil without the first byte of a response.
+package typealias TransferCost = (
+    bytesReceived: Int, elapsed: Duration, connection: ResponseConnection?
+)
 
 package typealias InterruptedResponse = (head: Response, body: BodyExtent)
 

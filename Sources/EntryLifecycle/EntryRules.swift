@@ -19,26 +19,20 @@ package struct EntryRules: Sendable {
     package var responses = ResponseRules()
     package var responsesByHost = HostTable<ResponseRules>()
     package var robots = RobotsDirectives.none
-    package var freshness: @Sendable (EntryExtras?) -> Freshness.Rules
+    package var freshness: @Sendable (EntryExtras?) -> Freshness.Rules = {
+        Freshness.Rules(forced: $0?.timeToLive)
+    }
     /// All fields of a request, given the user's fields for the entry, and whether the request is
     /// for another origin than the listed one.
     package var requestFields:
-        @Sendable (_ userFields: [HeaderField], _ isForeign: Bool) -> [HeaderField]
+        @Sendable (_ userFields: [HeaderField], _ isForeign: Bool) -> [HeaderField] = { fields, _ in
+            fields
+        }
+
+    package init() {}
 
     func responses(of url: RequestURL) -> ResponseRules {
         responsesByHost[hostIn: url.text] ?? responses
-    }
-
-    package init(
-        freshness: @escaping @Sendable (EntryExtras?) -> Freshness.Rules = { extras in
-            Freshness.Rules(forced: extras?.timeToLive)
-        },
-        requestFields: @escaping @Sendable ([HeaderField], Bool) -> [HeaderField] = { fields, _ in
-            fields
-        }
-    ) {
-        self.freshness = freshness
-        self.requestFields = requestFields
     }
 }
 

@@ -15,27 +15,10 @@ package struct Findings: Sendable {
 }
 
 package struct StoredCopy: Sendable {
-    /// An image that the entry's recipe would make again.
-    package struct Kept: Hashable, Sendable {
-        package let image: StoredImage
-        /// Whether it is stored as this variant; if not, another variant has the same bytes.
-        package let isNamed: Bool
-
-        package init(image: StoredImage, isNamed: Bool) {
-            self.image = image
-            self.isNamed = isNamed
-        }
-    }
-
-    package struct Original: Hashable, Sendable {
-        package let image: StoredImage
-        package let isWhole: Bool
-
-        package init(_ image: StoredImage, isWhole: Bool) {
-            self.image = image
-            self.isWhole = isWhole
-        }
-    }
+    /// An image that the entry's recipe would make again, and whether it is stored as this variant;
+    /// if not, another variant has the same bytes.
+    package typealias Kept = (image: StoredImage, isNamed: Bool)
+    package typealias Original = (image: StoredImage, isWhole: Bool)
 
     /// The URLs of the transfer that brought it, without user information.
     struct URLs: Sendable {

@@ -178,7 +178,7 @@ import Testing
                 let action = machine.transferFailed(
                     TransferFailure(
                         Failure(reason, "broke"), httpStatus: status, curlCode: 56),
-                    leaving: nil, cost: TransferCost(bytesReceived: bytes, elapsed: .zero),
+                    leaving: nil, cost: (bytes, .zero, nil),
                     in: context)
                 let isForgotten = mayBeForgotten && (attempt == 2 || !isRetried)
                 let next = isRetried ? "retry" : reason.rawValue
@@ -199,7 +199,7 @@ import Testing
             let isFirst = attempt == 1
             var action = machine.transferFailed(
                 Sample.transferFailure(), leaving: isFirst ? Sample.interrupted : nil,
-                cost: TransferCost(bytesReceived: isFirst ? 2 << 20 : 0, elapsed: .zero),
+                cost: (isFirst ? 2 << 20 : 0, .zero, nil),
                 in: context)
             if isFirst { action = machine.partSaved(Sample.part, in: context) }
             #expect(action.word == (attempt < 3 ? "retry" : "forget the part, retry"))
@@ -214,7 +214,7 @@ import Testing
         var machine = EntryMachine.asking(Findings(part: Sample.part))
         let action = machine.transferFailed(
             Sample.transferFailure(), leaving: nil,
-            cost: TransferCost(bytesReceived: 0, elapsed: .zero), in: Sample.context())
+            cost: (0, .zero, nil), in: Sample.context())
         #expect(action.word == "forget the part, interrupted")
     }
 

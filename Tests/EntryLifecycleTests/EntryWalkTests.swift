@@ -206,7 +206,7 @@ private struct Walk {
             return machine.transferFailed(
                 Sample.transferFailure(pick([.connect, .interrupted, .timeout, .tls, .tooLarge])),
                 leaving: pick([nil, Sample.interrupted]),
-                cost: pick([Sample.cost, TransferCost(bytesReceived: 0, elapsed: .zero)]),
+                cost: pick([Sample.cost, (0, .zero, nil)]),
                 in: context)
         }
     }

@@ -8,7 +8,7 @@ import Scheduling
 enum Sample {
     static let url = RequestURL(normalized: "http://h/1")
     static let now = ContinuousClock.now
-    static let cost = TransferCost(bytesReceived: 10, elapsed: .milliseconds(5))
+    static let cost: TransferCost = (10, .milliseconds(5), nil)
     static let time = Timestamp(milliseconds: 1_000_000)
     static let stale = EntryState.stale(.expired(at: time))
     static let failure = Failure(.connect, "refused")
@@ -53,8 +53,8 @@ enum Sample {
             sourceDigest: source.digest,
             kept: kept.enumerated().map { position, isThere in
                 isThere
-                    ? StoredCopy.Kept(image: image(UInt8(position + 1)), isNamed: true) : nil
-            }, original: original ? .init(image(8), isWhole: true) : nil,
+                    ? (image: image(UInt8(position + 1)), isNamed: true) : nil
+            }, original: original ? (image: image(8), isWhole: true) : nil,
             others: others
                 ? [RequestedVariant(name: .original, recipe: Recipe(encoding: .original))] : [])
     }
@@ -78,7 +78,7 @@ enum Sample {
     }
 
     static let interrupted: InterruptedResponse = (
-        head: response(200), body: BodyExtent(count: 2 << 20, gap: 0)
+        head: response(200), body: (count: 2 << 20, gap: 0)
     )
 
     static func transferFailure(_ reason: FailureReason = .interrupted) -> TransferFailure {
@@ -140,7 +140,7 @@ extension EntryMachine {
         in context: EntryContext = Sample.context()
     ) -> EntryAction {
         responded(
-            response, body: gap.map { BodyExtent(count: $0, gap: $0) },
+            response, body: gap.map { (count: $0, gap: $0) },
             redirectRule: .redirectedFromPublic, cost: Sample.cost, kept: kept, in: context)
     }
 

@@ -34,11 +34,9 @@ final class RunRules: Sendable {
 
 extension EntryRules {
     init(_ configuration: RunConfiguration, _ transfers: TransferConfiguration) {
-        self.init(
-            freshness: { configuration.lifetimes.rules($0) },
-            requestFields: { userFields, isForeign in
-                transfers.requestFields(userFields: userFields, isForeign: isForeign)
-            })
+        self.init()
+        freshness = { configuration.lifetimes.rules($0) }
+        requestFields = { transfers.requestFields(userFields: $0, isForeign: $1) }
         redirects = configuration.redirects
         redirects.keepsCookies = configuration.requests.cookieJar != nil
         isOffline = configuration.lifetimes.isOffline

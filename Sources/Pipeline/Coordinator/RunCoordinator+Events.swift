@@ -19,9 +19,7 @@ extension RunCoordinator {
         ledger.countReceived(completion.bytesReceived)
         ledger.tallies.note(completion, of: origin, at: clock.now)
         ending.noteTransfer(of: completion.elapsed)
-        let cost = TransferCost(
-            bytesReceived: completion.bytesReceived, elapsed: completion.elapsed,
-            connection: completion.connection)
+        let cost = (completion.bytesReceived, completion.elapsed, completion.connection)
         let context = context(of: identifier)
         if let refused, machine.refusals < EntryMachine.freeRefusals,
             case .response(let response, _) = completion.result

@@ -148,7 +148,7 @@ extension StoredCopy {
             permanentTarget: copy.location.permanentURL.flatMap(RequestURL.init(remembered:)),
             response: copy.response, fetchedAt: copy.fetchedAt, validatedAt: copy.validatedAt,
             expiresAt: copy.expiresAt, sourceDigest: copy.sourceDigest, thumbHash: copy.thumbHash,
-            kept: variants.map { variant in
+            kept: variants.map { variant -> Kept? in
                 guard
                     let image = copy.image(
                         asBy: variant.recipeText, sameRules: CodecLibraries.sameRules),
@@ -157,9 +157,9 @@ extension StoredCopy {
                     image.isDecoded || !CodecLibraries.decodes(image.format),
                     directory.hasWholeFile(image)
                 else { return nil }
-                return Kept(image: image, isNamed: copy[variant.recipeText] == image)
+                return (image, copy[variant.recipeText] == image)
             },
-            original: original.map { Original($0, isWhole: directory.hasWholeFile($0)) },
+            original: original.map { ($0, directory.hasWholeFile($0)) },
             others: StoredCopy.others(copy, variants))
     }
 
