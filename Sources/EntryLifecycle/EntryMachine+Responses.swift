@@ -281,15 +281,6 @@ extension Journey {
     }
 }
 
-extension CacheStatus {
-    fileprivate init?(_ fields: [HeaderField]) {
-        let age = fields.first("age").flatMap { Int($0) }
-        let text = fields.first("x-cache").map { String($0.prefix(CacheStatus.longestText)) }
-        guard age != nil || text != nil else { return nil }
-        self.init(age: age, text: text)
-    }
-}
-
 extension History {
     /// Whether the last response has a status of errors or redirects; its body may be an image all
     /// the same.

@@ -39,9 +39,11 @@ extension EntryMachine {
         let history = history
         var result = EntryResult(
             manifest: entry.manifest, line: entry.line, columns: entry.extras?.columns,
-            url: entry.listedURL.text, key: entry.key, outcome: end.outcome,
-            httpStatus: history.httpStatus, attempts: history.attempts,
-            bytesReceived: history.bytesReceived, stages: history.stages)
+            url: entry.listedURL.text, key: entry.key, outcome: end.outcome)
+        result.httpStatus = history.httpStatus
+        result.attempts = history.attempts
+        result.bytesReceived = history.bytesReceived
+        result.stages = history.stages
         if let start = history.start {
             result.start = start
             result.exchange = exchange
@@ -89,12 +91,13 @@ extension EntryMachine {
     private var exchange: EntryResult.Exchange {
         let (history, route) = (history, journey.route)
         let target = route.target.withoutCredentials
-        let contentType: String? =
-            if case .response(_, let type) = history.lastResult { type } else { nil }
-        return EntryResult.Exchange(
-            finalURL: target == entry.listedURL.withoutCredentials ? nil : target.text,
-            contentType: contentType, redirects: route.redirects, connection: history.connection,
-            cacheStatus: history.cacheStatus)
+        var exchange = EntryResult.Exchange()
+        if target != entry.listedURL.withoutCredentials { exchange.finalURL = target.text }
+        if case .response(_, let type) = history.lastResult { exchange.contentType = type }
+        exchange.redirects = route.redirects
+        exchange.connection = history.connection
+        exchange.cacheStatus = history.cacheStatus
+        return exchange
     }
 
     private func describeWhatStays(

@@ -49,11 +49,9 @@ package struct History: Sendable {
         package var alternative: Int
         package var lastResult: LastResult
 
-        package init(failure: Failure, alternative: Int, lastResult: LastResult) {
-            self.failure = failure
-            self.alternative = alternative
-            self.lastResult = lastResult
-        }
+        /// A value to read another one into.
+        package static let blank = EarlierFailure(
+            failure: Failure(.internal, ""), alternative: 0, lastResult: .none)
     }
 
     package init() {}

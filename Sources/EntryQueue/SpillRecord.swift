@@ -192,9 +192,7 @@ extension SpillCoding {
         code(&history.start)
         code(&history.attempts)
         code(&history.attemptsAtOthers)
-        let start = History.EarlierFailure(
-            failure: Failure(.internal, ""), alternative: 0, lastResult: .none)
-        code(&history.temporary, from: start) { coder, earlier in
+        code(&history.temporary, from: .blank) { coder, earlier in
             coder.code(&earlier.failure)
             coder.code(&earlier.alternative)
             coder.code(&earlier.lastResult)
@@ -204,9 +202,7 @@ extension SpillCoding {
         code(&history.stages)
         code(&history.bytesReceived)
         code(&history.lastResult)
-        let connection = ResponseConnection(
-            version: .http1_1, isReused: false, timeToFirstByte: .zero)
-        code(&history.connection, from: connection) { coder, connection in
+        code(&history.connection, from: ResponseConnection()) { coder, connection in
             coder.code(&connection.version)
             coder.code(&connection.isReused)
             coder.code(&connection.timeToFirstByte)
@@ -276,7 +272,7 @@ extension SpillCoding {
 
     /// Without the fields about variants, which a waiting entry has as a number.
     mutating func code(_ extras: inout EntryExtras?) {
-        code(&extras, from: EntryExtras()) { coder, extras in
+        code(&extras, from: .empty) { coder, extras in
             coder.code(&extras.timeToLive)
             let attribute = EntryAttribute(storedName: "", value: [])
             coder.code(&extras.attributes, from: attribute) { coder, attribute in

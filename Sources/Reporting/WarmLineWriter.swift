@@ -161,8 +161,9 @@ private struct LineForm {
         let image = StoredImage(
             digest: .zero, format: .jpeg, widthInPixels: 1, heightInPixels: 1, size: ByteCount(1))
         var result = EntryResult(
-            manifest: manifest, line: 1, url: "u", key: "k", outcome: .fresh, stored: image,
-            expiresAt: Timestamp(seconds: 1))
+            manifest: manifest, line: 1, url: "u", key: "k", outcome: .fresh)
+        result.stored = image
+        result.expiresAt = Timestamp(seconds: 1)
         if variants.count > 1 {
             result.variants = variants.map {
                 VariantResult($0, outcome: .fresh, stored: image)

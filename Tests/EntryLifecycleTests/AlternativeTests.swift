@@ -1,9 +1,9 @@
 import HTTPSemantics
-import PrefetchModel
 import Scheduling
 import Testing
 
 @testable import EntryLifecycle
+@testable import PrefetchModel
 
 /// Further URLs of a line, digests that it gives, and directives of origins.
 @Suite struct AlternativeTests {

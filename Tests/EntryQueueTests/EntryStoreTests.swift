@@ -1,10 +1,10 @@
 import Foundation
-import PrefetchModel
 import Scheduling
 import Testing
 
 @testable import EntryLifecycle
 @testable import EntryQueue
+@testable import PrefetchModel
 
 @Suite(.timeLimit(.minutes(15)))
 struct EntryStoreTests {
@@ -268,20 +268,25 @@ struct EntryStoreTests {
         }
         history.unansweredRanges = number % 3
         history.refusals = number % 5
-        history.stages = StageDurations(
-            queue: .milliseconds(number), transfer: number % 2 == 0 ? nil : .nanoseconds(number),
-            decode: .seconds(number))
+        history.stages.queue = .milliseconds(number)
+        history.stages.transfer = number % 2 == 0 ? nil : .nanoseconds(number)
+        history.stages.decode = .seconds(number)
         history.bytesReceived = number
         history.lastResult = answers[number % 5]
         if number % 3 != 0 {
-            history.connection = ResponseConnection(
-                version: HTTPVersion.allCases[number % 4], isReused: number % 2 == 0,
-                timeToFirstByte: .microseconds(number), address: "192.0.2.\(number % 9)",
-                setup: number % 2 == 0
-                    ? nil
-                    : ResponseConnection.Setup(
-                        nameLookup: .microseconds(1), connecting: .microseconds(number),
-                        handshake: number % 5 == 0 ? nil : .microseconds(3)))
+            var connection = ResponseConnection()
+            connection.version = HTTPVersion.allCases[number % 4]
+            connection.isReused = number % 2 == 0
+            connection.timeToFirstByte = .microseconds(number)
+            connection.address = "192.0.2.\(number % 9)"
+            if number % 2 != 0 {
+                var setup = ResponseConnection.Setup()
+                setup.nameLookup = .microseconds(1)
+                setup.connecting = .microseconds(number)
+                setup.handshake = number % 5 == 0 ? nil : .microseconds(3)
+                connection.setup = setup
+            }
+            history.connection = connection
         }
         return history
     }

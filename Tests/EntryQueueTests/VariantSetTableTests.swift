@@ -1,8 +1,8 @@
 import Foundation
-import PrefetchModel
 import Testing
 
 @testable import EntryQueue
+@testable import PrefetchModel
 
 @Suite(.timeLimit(.minutes(15)))
 struct VariantSetTableTests {
@@ -34,7 +34,9 @@ struct VariantSetTableTests {
         func set(_ number: Int) -> VariantSet {
             VariantSet(main: Recipe()).applying(
                 EntryExtras(
-                    crop: CropGeometry(width: 1 + number, height: 2, place: .offset(x: 3, y: 4))))
+                    main: RecipeChanges(
+                        crop: CropGeometry(width: 1 + number, height: 2, place: .offset(x: 3, y: 4))
+                    )))
         }
         let numbers = try (0..<20_000).map { try table.number(of: set($0)) }
         #expect(table.spilledCount > 19_000 && Set(numbers).count == numbers.count)

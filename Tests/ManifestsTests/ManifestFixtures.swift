@@ -1,8 +1,8 @@
 import CZlib
 import Foundation
-import PrefetchModel
 
 @testable import Manifests
+@testable import PrefetchModel
 
 /// An entry as tests compare it.
 struct ReadEntry: Equatable, CustomStringConvertible {

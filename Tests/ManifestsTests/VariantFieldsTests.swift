@@ -1,7 +1,7 @@
-import PrefetchModel
 import Testing
 
 @testable import Manifests
+@testable import PrefetchModel
 
 /// The fields of text lines about variants.
 @Suite(.timeLimit(.minutes(15)))
@@ -43,49 +43,60 @@ struct VariantFieldsTests {
 
     @Test(
         arguments: [
-            ("encode=same", EntryExtras(encoding: .same)),
-            ("encode=jpeg", EntryExtras(encoding: .jpeg)),
-            ("encode=png", EntryExtras(encoding: .png)),
-            ("encode=original", EntryExtras(encoding: .original)),
-            ("quality=1", EntryExtras(quality: 1)), ("quality=100", EntryExtras(quality: 100)),
-            ("quality=085", EntryExtras(quality: 85)),
-            ("encode=png quality=9", EntryExtras(encoding: .png, quality: 9)),
-            ("animated=keep", EntryExtras(animation: .keep)),
-            ("animated=first", EntryExtras(animation: .first)),
-            ("animated=refuse", EntryExtras(animation: .refuse)),
+            ("encode=same", EntryExtras(main: RecipeChanges(encoding: .same))),
+            ("encode=jpeg", EntryExtras(main: RecipeChanges(encoding: .jpeg))),
+            ("encode=png", EntryExtras(main: RecipeChanges(encoding: .png))),
+            ("encode=original", EntryExtras(main: RecipeChanges(encoding: .original))),
+            ("quality=1", EntryExtras(main: RecipeChanges(quality: 1))),
+            ("quality=100", EntryExtras(main: RecipeChanges(quality: 100))),
+            ("quality=085", EntryExtras(main: RecipeChanges(quality: 85))),
+            ("encode=png quality=9", EntryExtras(main: RecipeChanges(encoding: .png, quality: 9))),
+            ("animated=keep", EntryExtras(main: RecipeChanges(animation: .keep))),
+            ("animated=first", EntryExtras(main: RecipeChanges(animation: .first))),
+            ("animated=refuse", EntryExtras(main: RecipeChanges(animation: .refuse))),
             (
                 "animated=first encode=png resize=20",
                 EntryExtras(
-                    encoding: .png, resize: .fit(width: 20, height: nil), animation: .first)
+                    main: RecipeChanges(
+                        encoding: .png, resize: .fit(width: 20, height: nil), animation: .first))
             ),
-            ("encode=original animated=keep", EntryExtras(encoding: .original, animation: .keep)),
+            (
+                "encode=original animated=keep",
+                EntryExtras(main: RecipeChanges(encoding: .original, animation: .keep))
+            ),
             ("variants=main", EntryExtras(variants: .position(0))),
             ("variants=web", EntryExtras(variants: .position(1))),
             ("variants=thumb,main", EntryExtras(variants: [.position(0), .position(2)])),
             (
                 "quality=9 variants=main,web ttl=0",
                 EntryExtras(
-                    timeToLive: .zero, quality: 9, variants: [.position(0), .position(1)])
+                    timeToLive: .zero, main: RecipeChanges(quality: 9),
+                    variants: [.position(0), .position(1)])
             ),
             (
                 "crop=300x200:north resize=50%",
                 EntryExtras(
-                    resize: .percent(50),
-                    crop: CropGeometry(width: 300, height: 200, place: .gravity(.north)))
+                    main: RecipeChanges(
+                        resize: .percent(50),
+                        crop: CropGeometry(width: 300, height: 200, place: .gravity(.north))))
             ),
             (
                 "transform=flip=h,crop=9x8+1+0,rotate=auto",
-                EntryExtras(steps: [
-                    .flip(.horizontal),
-                    .crop(CropGeometry(width: 9, height: 8, place: .offset(x: 1, y: 0))),
-                ])
+                EntryExtras(
+                    main: RecipeChanges(steps: [
+                        .flip(.horizontal),
+                        .crop(CropGeometry(width: 9, height: 8, place: .offset(x: 1, y: 0))),
+                    ]))
             ),
-            ("transform=rotate=auto", EntryExtras(steps: [])),
+            ("transform=rotate=auto", EntryExtras(main: RecipeChanges(steps: []))),
             (
                 "transform=border=4,#ff0000,grey resize=9x8~#00000000",
                 EntryExtras(
-                    resize: .pad(width: 9, height: 8, .clear),
-                    steps: [.border(4, RGBAColor(RGBColor(red: 255, green: 0, blue: 0))), .grey])
+                    main: RecipeChanges(
+                        resize: .pad(width: 9, height: 8, .clear),
+                        steps: [
+                            .border(4, RGBAColor(RGBColor(red: 255, green: 0, blue: 0))), .grey,
+                        ]))
             ),
             ("variant=s=32x32^,webp", EntryExtras(ownVariants: [own("s", "32x32^,webp")])),
             (
@@ -237,7 +248,9 @@ struct VariantFieldsTests {
             try entry("encode=original", strict).problem
                 == "encode=original cannot be combined with --strip all: it stores the metadata, too"
         )
-        #expect(try entry("encode=png", strict).extras == EntryExtras(encoding: .png))
+        #expect(
+            try entry("encode=png", strict).extras
+                == EntryExtras(main: RecipeChanges(encoding: .png)))
     }
 
     @Test(
@@ -271,7 +284,7 @@ struct VariantFieldsTests {
         #expect(try entry("variants=any,name", nil) == ReadEntry(1, "http://a.b/"))
         #expect(
             try entry("encode=original variants=main,x", nil).extras
-                == EntryExtras(encoding: .original))
+                == EntryExtras(main: RecipeChanges(encoding: .original)))
         #expect(try entry("variants=a=b", nil).problem == VariantFieldsTests.listMessage)
         let names = (1...65).map { "n\($0)" }
         #expect(

@@ -1,10 +1,10 @@
 import Foundation
-import PrefetchModel
 import Reporting
 import TestSupport
 import Testing
 
 @testable import Pages
+@testable import PrefetchModel
 
 @Suite(.timeLimit(.minutes(15)))
 struct ReportPageTests {
@@ -29,8 +29,8 @@ struct ReportPageTests {
             httpStatus: 200, attempts: 1, start: line, bytesReceived: 2000 + line,
             stored: StoredImage(
                 digest: digest, format: .jpeg, widthInPixels: 640, heightInPixels: 427,
-                size: ByteCount(1000 + line)),
-            stages: StageDurations(transfer: .milliseconds(line)))
+                size: ByteCount(1000 + line)))
+        result.stages.transfer = .milliseconds(line)
         result.endedAfter = .milliseconds(10 * line)
         return result
     }

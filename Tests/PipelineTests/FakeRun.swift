@@ -1,11 +1,11 @@
 import EntryLifecycle
 import Hashing
-import PrefetchModel
 import Scheduling
 import SeededRandom
 
 @testable import CacheStorage
 @testable import Pipeline
+@testable import PrefetchModel
 @testable import Transfers
 
 /// The surroundings of a run's loop: stages, lists and cache on one thread. The clock advances
@@ -87,7 +87,7 @@ final class FakeRun: EventSource, StageProviding, RunRecording, RunObserving {
             var extras = -1
             if variesVariants, chance(30) {
                 extras = batch.extras.count
-                batch.extras.append(EntryExtras(quality: pick([20, 40, 60])))
+                batch.extras.append(EntryExtras(main: RecipeChanges(quality: pick([20, 40, 60]))))
             }
             batch.records.append(
                 EntryBatch.Record(
@@ -238,9 +238,9 @@ final class FakeRun: EventSource, StageProviding, RunRecording, RunObserving {
                     fetchedAt: wallTime, validatedAt: wallTime, expiresAt: wallTime,
                     sourceDigest: FakeRun.image.digest,
                     kept: variants.map { _ in
-                        chance(60) ? .init(image: FakeRun.image, isNamed: true) : nil
+                        chance(60) ? (image: FakeRun.image, isNamed: true) : nil
                     },
-                    original: chance(50) ? .init(FakeRun.image, isWhole: chance(80)) : nil)
+                    original: chance(50) ? (image: FakeRun.image, isWhole: chance(80)) : nil)
             }
             var findings = Findings.nothing
             findings.copy = copy

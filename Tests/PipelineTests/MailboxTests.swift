@@ -7,7 +7,9 @@ import Threading
 @Suite(.timeLimit(.minutes(15)))
 struct MailboxTests {
     private static func batch(_ number: Int = 0) -> Mailbox.ListInput {
-        .batch(LookedUpBatch(batch: EntryBatch(manifest: "m", text: [UInt8(number)])))
+        var batch = EntryBatch(manifest: "m")
+        batch.text = [UInt8(number)]
+        return .batch(LookedUpBatch(batch: batch))
     }
 
     @Test func readersWaitForRoomAndBatchesStayInOrder() throws {

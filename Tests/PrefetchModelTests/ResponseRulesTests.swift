@@ -1,5 +1,6 @@
-import PrefetchModel
 import Testing
+
+@testable import PrefetchModel
 
 @Suite(.timeLimit(.minutes(15)))
 struct ResponseRulesTests {

@@ -1,5 +1,6 @@
-import PrefetchModel
 import Testing
+
+@testable import PrefetchModel
 
 @Suite(.timeLimit(.minutes(15))) struct VariantSetTests {
     private static func variant(_ name: String, _ recipe: Recipe = Recipe()) throws
@@ -97,7 +98,8 @@ import Testing
         let web = try VariantSetTests.variant("web", Recipe(encoding: .jpeg))
         let set = try VariantSet([RequestedVariant(name: .main, recipe: recipe), web])
         func main(_ encoding: Recipe.Encoding?, _ quality: Int?) -> String? {
-            let result = set.applying(EntryExtras(encoding: encoding, quality: quality))
+            let result = set.applying(
+                EntryExtras(main: RecipeChanges(encoding: encoding, quality: quality)))
             #expect(result[1] == web)
             return result.main?.canonicalText
         }
@@ -107,11 +109,12 @@ import Testing
         // As with the flags.
         #expect(main(.png, 40) == "png;strip=all;larger")
         #expect(main(.original, 40) == "original")
-        let first = set.applying(EntryExtras(encoding: .jpeg, animation: .first))
+        let first = set.applying(
+            EntryExtras(main: RecipeChanges(encoding: .jpeg, animation: .first)))
         #expect(first.main?.canonicalText == "jpeg;q=70;strip=all;animated=first;larger")
         #expect(first[1] == web)
         let other = set.applying(
-            EntryExtras(encoding: .png, quality: 4, variants: .position(1)))
+            EntryExtras(main: RecipeChanges(encoding: .png, quality: 4), variants: .position(1)))
         #expect(other == VariantSet(web))
     }
 
@@ -173,18 +176,22 @@ import Testing
                 .map(\.description)
         }
         let crop = CropGeometry(width: 5, height: 6, place: .gravity(.center))
-        #expect(main(EntryExtras(crop: crop)) == ["crop=5x6", "flip=h", "resize=800"])
         #expect(
-            main(EntryExtras(crop: crop), limited: true)
+            main(EntryExtras(main: RecipeChanges(crop: crop))) == [
+                "crop=5x6", "flip=h", "resize=800",
+            ])
+        #expect(
+            main(EntryExtras(main: RecipeChanges(crop: crop)), limited: true)
                 == ["resize=99@", "crop=5x6", "flip=h", "resize=800"])
         #expect(
-            main(EntryExtras(resize: .fit(width: 20, height: nil), crop: crop))
+            main(EntryExtras(main: RecipeChanges(resize: .fit(width: 20, height: nil), crop: crop)))
                 == ["crop=5x6", "flip=h", "resize=20"])
-        #expect(main(EntryExtras(steps: [.rotate(.half)])) == ["rotate=180"])
-        #expect(main(EntryExtras(steps: []), limited: true) == ["resize=99@"])
+        #expect(main(EntryExtras(main: RecipeChanges(steps: [.rotate(.half)]))) == ["rotate=180"])
+        #expect(main(EntryExtras(main: RecipeChanges(steps: [])), limited: true) == ["resize=99@"])
         let other = CropGeometry(width: 1, height: 2, place: .offset(x: 3, y: 4))
         #expect(
-            main(EntryExtras(steps: [.rotate(.half), .crop(other)], crop: crop))
+            main(
+                EntryExtras(main: RecipeChanges(steps: [.rotate(.half), .crop(other)], crop: crop)))
                 == ["rotate=180", "crop=5x6"])
     }
 
@@ -193,8 +200,11 @@ import Testing
         let own = try VariantSetTests.variant("own")
         let set = try VariantSet([RequestedVariant(name: .main, recipe: Recipe()), web])
         func names(_ selection: VariantSelection?) -> [String] {
-            set.applying(EntryExtras(quality: 9, variants: selection, ownVariants: [own]))
-                .map(\.name.text)
+            set.applying(
+                EntryExtras(
+                    main: RecipeChanges(quality: 9), variants: selection, ownVariants: [own])
+            )
+            .map(\.name.text)
         }
         #expect(names(nil) == ["main", "web", "own"])
         #expect(names(.position(1)) == ["web", "own"])
@@ -203,12 +213,12 @@ import Testing
 
     @Test func extrasReportVariantChanges() throws {
         let own = try VariantSetTests.variant("own")
-        #expect(EntryExtras(steps: []).changesVariants)
+        #expect(EntryExtras(main: RecipeChanges(steps: [])).changesVariants)
         #expect(EntryExtras(ownVariants: [own]).changesVariants)
         #expect(!EntryExtras(timeToLive: .zero).changesVariants)
-        #expect(EntryExtras(encoding: .same).changesVariants)
-        #expect(EntryExtras(quality: 85).changesVariants)
-        #expect(EntryExtras(animation: .keep).changesVariants)
+        #expect(EntryExtras(main: RecipeChanges(encoding: .same)).changesVariants)
+        #expect(EntryExtras(main: RecipeChanges(quality: 85)).changesVariants)
+        #expect(EntryExtras(main: RecipeChanges(animation: .keep)).changesVariants)
         #expect(EntryExtras(variants: .position(0)).changesVariants)
     }
 }

@@ -1,8 +1,8 @@
 import Foundation
 import Glibc
-import PrefetchModel
 import Testing
 
+@testable import PrefetchModel
 @testable import Reporting
 
 /// Results and summaries that the suites share, and files to write them to.
@@ -11,20 +11,24 @@ enum Samples {
 
     static func downloaded(line: Int = 12) throws -> EntryResult {
         let digest = try #require(ContentDigest(hexadecimal: digestText))
-        return EntryResult(
+        var result = EntryResult(
             manifest: "m.txt", line: line, url: "https://example.org/a.jpg?size=3",
             key: "https://example.org/a.jpg", outcome: .downloaded, httpStatus: 200, attempts: 1,
             start: 17, bytesReceived: 81_234,
             stored: StoredImage(
                 digest: digest, format: .jpeg, widthInPixels: 640, heightInPixels: 427,
                 size: ByteCount(70_122)),
-            expiresAt: Timestamp(seconds: 1_800_000_000),
-            exchange: EntryResult.Exchange(
-                finalURL: "https://cdn.example.org/a.jpg?sig=HUSH", contentType: "image/jpeg",
-                redirects: 2),
-            stages: StageDurations(
-                queue: .microseconds(1500), transfer: .milliseconds(20), decode: .microseconds(3),
-                encode: .seconds(1)))
+            expiresAt: Timestamp(seconds: 1_800_000_000))
+        var exchange = EntryResult.Exchange()
+        exchange.finalURL = "https://cdn.example.org/a.jpg?sig=HUSH"
+        exchange.contentType = "image/jpeg"
+        exchange.redirects = 2
+        result.exchange = exchange
+        result.stages.queue = .microseconds(1500)
+        result.stages.transfer = .milliseconds(20)
+        result.stages.decode = .microseconds(3)
+        result.stages.encode = .seconds(1)
+        return result
     }
 
     static func failed(

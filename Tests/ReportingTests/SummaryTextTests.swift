@@ -1,6 +1,6 @@
-import PrefetchModel
 import Testing
 
+@testable import PrefetchModel
 @testable import Reporting
 
 @Suite(.timeLimit(.minutes(15)))
@@ -110,10 +110,11 @@ struct SummaryTextTests {
         counters.entriesRead = 3
         counters.count(.cancelled, times: 2)
         counters.count(.blacklisted)
-        let summary = RunSummary(
+        var summary = RunSummary(
             counters: counters, startedAt: Timestamp(seconds: 0), elapsed: .seconds(75),
-            exitStatus: 2, cacheDirectory: "/c", fatalMessage: "/c: No space\nleft",
-            stoppedBySignal: 15)
+            exitStatus: 2, cacheDirectory: "/c")
+        summary.fatalMessage = "/c: No space\nleft"
+        summary.stoppedBySignal = 15
         #expect(
             SummaryText().render(summary) == """
                 prefetch: /c: No space\\nleft

@@ -1,6 +1,6 @@
-import PrefetchModel
 import Testing
 
+@testable import PrefetchModel
 @testable import Reporting
 
 /// The template writer produces the same lines as the ordinary writer.

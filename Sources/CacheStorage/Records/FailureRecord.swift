@@ -46,9 +46,7 @@ package struct FailureRecord: Sendable {
     /// The last failure that a run has reported; nil without one.
     package var reported: FormerFailure? {
         (isSettled ? reason : former?.reason).map {
-            FormerFailure(
-                url: url, reason: $0, httpStatus: isSettled ? httpStatus : former?.httpStatus,
-                hostWasDown: hostWasDown)
+            (url, $0, isSettled ? httpStatus : former?.httpStatus, hostWasDown)
         }
     }
 

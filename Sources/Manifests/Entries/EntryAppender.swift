@@ -136,7 +136,7 @@ final class EntryAppender {
         }
         var extras = fields.extras
         if let spelling = spelling(of: url, normalized: urlRange) {
-            extras = extras ?? EntryExtras()
+            extras = extras ?? .empty
             extras?.spelling = spelling
         }
         batch.records.append(

@@ -33,7 +33,7 @@ struct EntryFields {
     private(set) var key: [UInt8]?
     /// The fields that the record itself doesn't hold, without those about variants. The formats
     /// set the columns, and the appender the alternatives.
-    var values = EntryExtras()
+    var values = EntryExtras.empty
     private var headerBytes = 0
     /// The values of `url`.
     private(set) var otherURLs: [[UInt8]] = []

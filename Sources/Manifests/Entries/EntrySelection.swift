@@ -67,7 +67,7 @@ package struct HostDefaults: Sendable {
 
     /// Adds the fields to an entry's own.
     func adding(to own: EntryExtras?) -> EntryExtras {
-        var extras = own ?? EntryExtras()
+        var extras = own ?? .empty
         extras.timeToLive = extras.timeToLive ?? timeToLive
         extras.headers = headers.replaced(by: extras.headers)
         extras.bodyFilter = bodyFilter

@@ -25,7 +25,7 @@ struct VariantFields {
         }
     }
 
-    private(set) var main = RecipeChanges()
+    private(set) var main = RecipeChanges.none
     /// The line's own variants.
     private(set) var own: [RequestedVariant] = []
     /// The selected variants of the run; nil for all, and if they are unknown.
@@ -37,7 +37,7 @@ struct VariantFields {
     var isEmpty: Bool { given.isEmpty }
     /// Whether no field differs from the run's settings.
     var changesNothing: Bool {
-        isEmpty || main == RecipeChanges() && own.isEmpty && selection == nil
+        isEmpty || main == .none && own.isEmpty && selection == nil
     }
 
     /// Adds a field.

@@ -45,17 +45,7 @@ struct Ledger {
         counters.count(.cancelled, reason: nil, times: counters.entriesRead - counters.entriesDone)
     }
 
-    func progress(
-        inFlight: Int, isTotalKnown: Bool, elapsed: Duration, holdUp: HoldUp?, isStopping: Bool,
-        hosts: [HostPace]?
-    ) {
-        var progress = RunProgress(
-            counters: counters, inFlight: inFlight, isTotalKnown: isTotalKnown, elapsed: elapsed)
-        progress.holdUp = holdUp
-        progress.isStopping = isStopping
-        progress.hosts = hosts
-        observer.progressed(progress)
-    }
+    func report(_ progress: RunProgress) { observer.progressed(progress) }
 
     // MARK: Outcomes
 
@@ -169,7 +159,7 @@ struct Ledger {
     mutating func noteOutages(in summary: inout RunSummary, at now: Timestamp) {
         summary.outage = outageRule.outages().first
         summary.isOutageKnown = summary.outage.map(ongoingOutages.include) ?? false
-        summary.endedOutages = ongoingOutages.end(outageRule.hasSuccess)
+        summary.endedOutages = ongoingOutages.end(outageRule.hasSuccess).map(\.endText)
         if let outage = summary.outage { ongoingOutages.add(outage, at: now) }
         let failing = failing.filter { !outageRule.hasSuccess(at: $0.key) }
         ongoingOutages.add(failing: failing, at: now)

@@ -75,7 +75,7 @@ extension RunCoordinator {
         let now = clock.now
         var extras = machine.entry.extras
         if extras != nil || line.columns != nil {
-            extras = extras ?? EntryExtras()
+            extras = extras ?? .empty
             extras?.columns = line.columns
         }
         let entry = Entry(

@@ -102,12 +102,14 @@ extension RunCoordinator {
         let failure = problem.failure
         let outcome: Outcome = failure.reason.isExclusion ? .excluded : .failed
         try ledger.finish(outcome, reason: failure.reason, isKnown: problem.isKnown) {
-            EntryResult(
+            var result = EntryResult(
                 manifest: batch.manifest, line: record.line, columns: problem.columns,
-                url: text.string(record.url), key: text.string(record.key), outcome: outcome,
-                reason: failure.reason,
-                message: outcome == .excluded
-                    ? failure.message : "\(batch.manifest):\(record.line): \(failure.message)")
+                url: text.string(record.url), key: text.string(record.key), outcome: outcome)
+            result.reason = failure.reason
+            result.message =
+                outcome == .excluded
+                ? failure.message : "\(batch.manifest):\(record.line): \(failure.message)"
+            return result
         }
     }
 
@@ -122,7 +124,7 @@ extension RunCoordinator {
         switch arrival {
         case .warm(_, let expiresAt), .warmAddition(_, let expiresAt):
             try ledger.finish(.fresh) {
-                rules.freshResult(of: entry, expiresAt: expiresAt)
+                rules.result(of: entry, .fresh, expiresAt: expiresAt)
             }
         case .duplicate(of: let first):
             // A cancelled entry has no outcome to share.
@@ -135,7 +137,7 @@ extension RunCoordinator {
             let expiresAt = finding.state.freshUntil
             if let expiresAt, store.positions.hasEnded(first) || isAnnotation(first) {
                 return try ledger.finish(.fresh) {
-                    rules.freshResult(of: entry, expiresAt: expiresAt)
+                    rules.result(of: entry, .fresh, expiresAt: expiresAt)
                 }
             }
             guard store.positions.hasEnded(first) else {
@@ -283,7 +285,7 @@ extension RunCoordinator {
             return try add(entry, to: first, addsVariants: false)
         }
         guard ledger.wantsResults(of: .duplicate) else {
-            return try ledger.finish(.duplicate) { entry.result(.duplicate) }
+            return try ledger.finish(.duplicate) { rules.result(of: entry, .duplicate) }
         }
         let shared = SharedOutcome(
             reason: store.positions.reason(of: first), place: store.positions.place(of: first))

@@ -135,10 +135,13 @@ package final class RunCoordinator {
             reading.nextProgress = now + ListProgress.progressInterval
             let wantsHosts = (reading.nextHosts ?? start + ListProgress.hostsInterval) <= now
             if wantsHosts { reading.nextHosts = now + ListProgress.hostsInterval }
-            ledger.progress(
-                inFlight: dispatch.inFlight, isTotalKnown: reading.isDone, elapsed: now - start,
-                holdUp: holdUp(at: now), isStopping: ending.isStopping,
-                hosts: wantsHosts ? hostPaces : nil)
+            var progress = RunProgress(
+                counters: ledger.counters, inFlight: dispatch.inFlight,
+                isTotalKnown: reading.isDone, elapsed: now - start)
+            progress.holdUp = holdUp(at: now)
+            progress.isStopping = ending.isStopping
+            progress.hosts = wantsHosts ? hostPaces : nil
+            ledger.report(progress)
         }
         if reading.isDone || ending.takesNoEntries, dispatch.isEmpty,
             store.count == pendingResults.held.count

@@ -29,21 +29,17 @@ extension RunRules {
         return result
     }
 
-    func freshResult(of entry: RawEntry, expiresAt: Timestamp) -> EntryResult {
-        var result = entry.result(.fresh, expiresAt: expiresAt)
-        let variants = variants(of: entry.extras)
-        guard reportsVariants(variants) else { return result }
-        result.variants = zip(variants, entry.images).map {
-            VariantResult($0, outcome: .fresh, stored: $1)
-        }
-        return result
-    }
-
     func result(
         of entry: RawEntry, _ outcome: Outcome, reason: FailureReason? = nil,
         message: String? = nil, expiresAt: Timestamp? = nil
     ) -> EntryResult {
-        var result = entry.result(outcome, reason: reason, message: message, expiresAt: expiresAt)
+        var result = EntryResult(
+            manifest: entry.manifest, line: entry.record.line, columns: entry.extras?.columns,
+            url: entry.url, key: entry.key, outcome: outcome)
+        result.reason = reason
+        result.message = message
+        result.stored = entry.images.first ?? nil
+        result.expiresAt = expiresAt
         let variants = variants(of: entry.extras)
         if reportsVariants(variants) {
             result.variants = variants.enumerated().map { position, variant in

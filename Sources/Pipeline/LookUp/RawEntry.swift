@@ -47,16 +47,6 @@ struct RawEntry {
         record.key == record.url || text[record.key].elementsEqual(text[record.url])
     }
 
-    func result(
-        _ outcome: Outcome, reason: FailureReason? = nil, message: String? = nil,
-        expiresAt: Timestamp? = nil
-    ) -> EntryResult {
-        EntryResult(
-            manifest: manifest, line: record.line, columns: extras?.columns, url: url, key: key,
-            outcome: outcome, reason: reason, message: message, stored: images.first ?? nil,
-            expiresAt: expiresAt)
-    }
-
     func entry(_ state: EntryState, resource: Int64?, at now: ContinuousClock.Instant) -> Entry {
         let url = RequestURL(normalized: url)
         return Entry(

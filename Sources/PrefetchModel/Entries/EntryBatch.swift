@@ -66,22 +66,15 @@ package struct EntryBatch: Sendable {
 
     package static let nameOfArguments = "arguments"
     /// UTF-8 (URLs are ASCII) of less than 2 GiB that holds the ranges of the records.
-    package var text: [UInt8]
-    package var records: [Record]
-    package var problems: [Problem]
-    package var extras: [EntryExtras]
+    package var text: [UInt8] = []
+    package var records: [Record] = []
+    package var problems: [Problem] = []
+    package var extras: [EntryExtras] = []
     /// The cache keys of entries of other shards, in ``text``.
     package var otherKeys: [Range<Int>] = []
 
-    package init(
-        manifest: String, text: [UInt8] = [], records: [Record] = [], problems: [Problem] = [],
-        extras: [EntryExtras] = []
-    ) {
+    package init(manifest: String) {
         self.manifest = manifest
-        self.text = text
-        self.records = records
-        self.problems = problems
-        self.extras = extras
     }
 
     /// The URL of one of the batch's records, which has no problem.

@@ -4,12 +4,12 @@ package struct EntryExtras: Hashable, Sendable {
     /// The freshness lifetime, instead of the origin's; zero means stale at once.
     package var timeToLive: Duration?
     /// In the order of the line, with unique names.
-    package var attributes: [EntryAttribute]
+    package var attributes: [EntryAttribute] = []
     /// Request header fields that replace the run's fields of the same names; an empty value
     /// removes a field. They may be secrets and are never stored.
-    package var headers: [HeaderField]
+    package var headers: [HeaderField] = []
     /// URLs to request, in this order, if the entry's own fails.
-    package var alternatives: [RequestURL]
+    package var alternatives: [RequestURL] = []
     /// The SHA-256 that the source must have; nil for any.
     package var sourceDigest: ContentDigest?
     package var bodyFilter: BodyFiltering?
@@ -17,13 +17,15 @@ package struct EntryExtras: Hashable, Sendable {
     /// The run's variants to make; nil for all of them.
     package var variants: VariantSelection?
     /// Variants beside the run's, with other names.
-    package var ownVariants: [RequestedVariant]
+    package var ownVariants: [RequestedVariant] = []
     /// The columns of a table, or the members of a JSON object, that are no fields: a JSON object
     /// for the report. Nil without any.
     package var columns: [UInt8]?
     /// The entry's absolute URL as the list spells it, if that differs from the normalised one and
     /// the reader keeps it.
     package var spelling: String?
+
+    package static let empty = EntryExtras()
 
     /// Whether the entry may need other variants than the run; see ``VariantSet/applying(_:)``.
     package var changesVariants: Bool {
@@ -37,13 +39,10 @@ package struct EntryExtras: Hashable, Sendable {
 
     /// The fields that are not about variants; nil without any.
     package var withoutVariants: EntryExtras? {
-        guard
-            timeToLive != nil || !attributes.isEmpty || !headers.isEmpty || !alternatives.isEmpty
-                || sourceDigest != nil || columns != nil
-        else { return nil }
-        return EntryExtras(
+        let rest = EntryExtras(
             timeToLive: timeToLive, attributes: attributes, headers: headers,
             alternatives: alternatives, sourceDigest: sourceDigest, columns: columns)
+        return rest == .empty ? nil : rest
     }
 
     /// The limit of attributes per entry. Without one, a line of 64 KiB could create 9,000 database
@@ -55,29 +54,4 @@ package struct EntryExtras: Hashable, Sendable {
     package static let maximumHeaderBytes = 8 << 10
     /// The limit of ``alternatives``: each costs a request and its retries.
     package static let maximumAlternatives = 8
-
-    package init(
-        timeToLive: Duration? = nil, attributes: [EntryAttribute] = [],
-        headers: [HeaderField] = [], alternatives: [RequestURL] = [],
-        sourceDigest: ContentDigest? = nil, encoding: Recipe.Encoding? = nil, quality: Int? = nil,
-        resize: ResizeGeometry? = nil, animation: Recipe.Animation? = nil,
-        steps: [Transformation]? = nil, crop: CropGeometry? = nil,
-        variants: VariantSelection? = nil, ownVariants: [RequestedVariant] = [],
-        columns: [UInt8]? = nil
-    ) {
-        self.timeToLive = timeToLive
-        self.attributes = attributes
-        self.headers = headers
-        self.alternatives = alternatives
-        self.sourceDigest = sourceDigest
-        main.encoding = encoding
-        main.quality = quality
-        main.resize = resize
-        main.animation = animation
-        main.steps = steps
-        main.crop = crop
-        self.variants = variants
-        self.ownVariants = ownVariants
-        self.columns = columns
-    }
 }

@@ -11,7 +11,7 @@ package struct RecipeChanges: Hashable, Sendable {
     /// In place of the last crop, or as the first step.
     package var crop: CropGeometry?
 
-    package init() {}
+    package static let none = RecipeChanges()
 
     package func apply(to recipe: inout Recipe) {
         if let encoding { recipe.encoding = encoding }

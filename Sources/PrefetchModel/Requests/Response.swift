@@ -40,15 +40,6 @@ package enum Redirect: Hashable, Sendable {
     case nowhere(location: String, message: String)
 }
 
-/// The bytes of a body in memory, by count.
-package struct BodyExtent: Hashable, Sendable {
-    /// Includes the gap.
-    package let count: Int
-    /// Bytes at the front that an earlier transfer brought; 0 for a body that is not resumed.
-    package let gap: Int
-
-    package init(count: Int, gap: Int) {
-        self.count = count
-        self.gap = gap
-    }
-}
+/// The bytes of a body in memory, by count. This includes the gap: bytes at the front that an
+/// earlier transfer brought, 0 for a body that is not resumed.
+package typealias BodyExtent = (count: Int, gap: Int)

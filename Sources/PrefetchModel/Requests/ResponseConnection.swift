@@ -1,35 +1,22 @@
 /// The connection of a response, and the response's latency.
 package struct ResponseConnection: Hashable, Sendable {
-    package var version: HTTPVersion
-    package var isReused: Bool
-    package var timeToFirstByte: Duration
+    package var version = HTTPVersion.http1_1
+    package var isReused = false
+    package var timeToFirstByte = Duration.zero
     /// The peer's address as text, the proxy's if there is one; empty if unknown.
-    package var address: String
+    package var address = ""
     /// The steps that opened the connection; nil for a reused one.
     package var setup: Setup?
 
     package struct Setup: Hashable, BitwiseCopyable, Sendable {
-        package var nameLookup: Duration
-        package var connecting: Duration
+        package var nameLookup = Duration.zero
+        package var connecting = Duration.zero
         package var handshake: Duration?
 
-        package init(nameLookup: Duration, connecting: Duration, handshake: Duration?) {
-            self.nameLookup = nameLookup
-            self.connecting = connecting
-            self.handshake = handshake
-        }
+        package init() {}
     }
 
-    package init(
-        version: HTTPVersion, isReused: Bool, timeToFirstByte: Duration, address: String = "",
-        setup: Setup? = nil
-    ) {
-        self.version = version
-        self.isReused = isReused
-        self.timeToFirstByte = timeToFirstByte
-        self.address = address
-        self.setup = setup
-    }
+    package init() {}
 }
 
 /// A version of HTTP, with its name in reports.
@@ -44,16 +31,20 @@ package enum HTTPVersion: String, CaseIterable, BitwiseCopyable, Sendable {
 package struct CacheStatus: Hashable, Sendable {
     /// Seconds, by `Age`; nil without a number.
     package let age: Int?
-    /// The value of `X-Cache`, at most ``longestText`` characters; nil without the field.
+    /// The value of `X-Cache`, at most 100 characters; nil without the field.
     package let text: String?
 
-    package static let longestText = 100
-
-    package init(age: Int?, text: String?) {
-        self.age = age
-        self.text = text
-    }
+    private static let longestText = 100
 
     /// Whether a cache on the way had the response.
     package var isHit: Bool { age ?? 0 > 0 || text?.lowercased().contains("hit") == true }
+}
+
+extension CacheStatus {
+    package init?(_ fields: [HeaderField]) {
+        let age = fields.first("age").flatMap { Int($0) }
+        let text = fields.first("x-cache").map { String($0.prefix(CacheStatus.longestText)) }
+        guard age != nil || text != nil else { return nil }
+        self.init(age: age, text: text)
+    }
 }

@@ -26,10 +26,10 @@ package struct EntryResult: Sendable {
     package var exchange: Exchange?
     /// The number of attempts, each from the entry's own URL including redirects; 0 if the entry
     /// had no turn.
-    package var attempts: Int
+    package var attempts = 0
     /// The start position of the entry, 1 for the run's first; nil if it had no turn.
     package var start: Int?
-    package var bytesReceived: Int
+    package var bytesReceived = 0
     /// The stored image of ``VariantSet/primary``, if any.
     package var stored: StoredImage?
     /// The result of each variant, in the order of the entry's ``VariantSet``; empty for entries
@@ -37,7 +37,7 @@ package struct EntryResult: Sendable {
     package var variants: [VariantResult] = []
     /// Nil if nothing is stored, or the copy must be validated at every use.
     package var expiresAt: Timestamp?
-    package var stages: StageDurations
+    package var stages = StageDurations()
     /// The time from the run's start to the end of the entry; nil without a request.
     package var endedAfter: Duration?
     /// The image that ``stored`` replaced; nil for a new or unchanged image.
@@ -46,32 +46,6 @@ package struct EntryResult: Sendable {
     package var placeholder: Placeholder?
     /// A fault of the processed file that loses no pixel; nil for none.
     package var warning: String?
-
-    package init(
-        manifest: String, line: Int, columns: [UInt8]? = nil, url: String, key: String,
-        outcome: Outcome, reason: FailureReason? = nil, message: String? = nil,
-        httpStatus: Int? = nil,
-        attempts: Int = 0, start: Int? = nil, bytesReceived: Int = 0, stored: StoredImage? = nil,
-        expiresAt: Timestamp? = nil, exchange: Exchange? = nil,
-        stages: StageDurations = StageDurations()
-    ) {
-        self.manifest = manifest
-        self.line = line
-        self.columns = columns
-        self.url = url
-        self.key = key
-        self.outcome = outcome
-        self.reason = reason
-        self.message = message
-        self.httpStatus = httpStatus
-        self.attempts = attempts
-        self.start = start
-        self.bytesReceived = bytesReceived
-        self.stored = stored
-        self.expiresAt = expiresAt
-        self.exchange = exchange
-        self.stages = stages
-    }
 
     /// The display form without secrets; other text than URLs is unchanged.
     package var shownURL: String { shown(url) }
@@ -93,21 +67,23 @@ package struct EntryResult: Sendable {
         package var contentType: String?
         /// The number of redirects followed; 0 if the request used the stored target of earlier
         /// permanent redirects.
-        package var redirects: Int
+        package var redirects = 0
         /// The last response's connection; nil when none arrived.
         package var connection: ResponseConnection?
         package var cacheStatus: CacheStatus?
 
-        package init(
-            finalURL: String?, contentType: String?, redirects: Int,
-            connection: ResponseConnection? = nil, cacheStatus: CacheStatus? = nil
-        ) {
-            self.cacheStatus = cacheStatus
-            self.connection = connection
-            self.finalURL = finalURL
-            self.contentType = contentType
-            self.redirects = redirects
-        }
+        package init() {}
+    }
+}
+
+extension EntryResult {
+    package init(
+        manifest: String, line: Int, columns: [UInt8]? = nil, url: String, key: String,
+        outcome: Outcome
+    ) {
+        self.init(
+            manifest: manifest, line: line, columns: columns, url: url, key: key,
+            outcome: outcome, reason: nil)
     }
 }
 
@@ -119,15 +95,7 @@ package struct StageDurations: BitwiseCopyable, Sendable {
     package var decode: Duration?
     package var encode: Duration?
 
-    package init(
-        queue: Duration? = nil, transfer: Duration? = nil, decode: Duration? = nil,
-        encode: Duration? = nil
-    ) {
-        self.queue = queue
-        self.transfer = transfer
-        self.decode = decode
-        self.encode = encode
-    }
+    package init() {}
 }
 
 /// A stored image that a download with other bytes has replaced.

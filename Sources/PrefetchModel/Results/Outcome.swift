@@ -108,16 +108,6 @@ package struct Failure: Error, Hashable, Sendable {
 }
 
 /// The failure that an earlier run recorded for a key.
-package struct FormerFailure: Hashable, Sendable {
-    package let url: String
-    package let reason: FailureReason
-    package let httpStatus: Int?
-    package let hostWasDown: Bool
-
-    package init(url: String, reason: FailureReason, httpStatus: Int?, hostWasDown: Bool = false) {
-        self.url = url
-        self.reason = reason
-        self.httpStatus = httpStatus
-        self.hostWasDown = hostWasDown
-    }
-}
+package typealias FormerFailure = (
+    url: String, reason: FailureReason, httpStatus: Int?, hostWasDown: Bool
+)

@@ -132,8 +132,8 @@ package struct RunSummary: Sendable {
     package var unlistedKeptBy: ListGap?
     package var outage: Outage?
     package var isOutageKnown = false
-    /// Outages of earlier runs, at hosts that have responded in this one.
-    package var endedOutages: [OngoingOutage] = []
+    /// Lines about outages of earlier runs, at hosts that have responded in this one; unescaped.
+    package var endedOutages: [String] = []
     /// The numbers of images by name of a stored variant that could not be made of their new
     /// source.
     package var lostVariants: [String: Int] = [:]
@@ -153,15 +153,13 @@ package struct RunSummary: Sendable {
 
     package init(
         counters: RunCounters, startedAt: Timestamp, elapsed: Duration, exitStatus: Int32,
-        cacheDirectory: String, fatalMessage: String? = nil, stoppedBySignal: Int32? = nil
+        cacheDirectory: String
     ) {
         self.counters = counters
         self.startedAt = startedAt
         self.elapsed = elapsed
         self.exitStatus = exitStatus
         self.cacheDirectory = cacheDirectory
-        self.fatalMessage = fatalMessage
-        self.stoppedBySignal = stoppedBySignal
     }
 }
 

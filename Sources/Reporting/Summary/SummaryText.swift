@@ -95,7 +95,7 @@ package struct SummaryText: Sendable {
         if !hasNothing || !hasEnd {
             lines.append(styled(headline(summary.counters), isBad: hasFailures))
         }
-        lines += summary.endedOutages.map { "  \(printable($0.endText))" }
+        lines += summary.endedOutages.map { "  \(printable($0))" }
         if let outage = summary.outage, !(isQuiet && summary.isOutageKnown) {
             let text = outage.text(httpStatus: failures.commonStatus(of: outage))
             lines.append("  \(printable(text))")

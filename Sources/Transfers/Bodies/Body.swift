@@ -14,7 +14,7 @@ package final class Body: @unchecked Sendable {
     package private(set) var count = 0
     /// Bytes at the front that an earlier response brought. The body can be read when it is zero.
     package private(set) var gap = 0
-    package var extent: BodyExtent { BodyExtent(count: count, gap: gap) }
+    package var extent: BodyExtent { (count, gap) }
     /// Bytes reserved in the budget; released when the body is freed.
     private let budget: BodyBudget
     private(set) var reserved = 0

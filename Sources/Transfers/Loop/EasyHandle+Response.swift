@@ -35,26 +35,28 @@ extension EasyHandle: HeadReading {
         guard let sent = timeToRequest, let first = time(CURLINFO_STARTTRANSFER_TIME_T) else {
             return nil
         }
-        let version: HTTPVersion =
+        var connection = ResponseConnection()
+        connection.version =
             switch number(CURLINFO_HTTP_VERSION) {
             case Int(CURL_HTTP_VERSION_1_0): .http1_0
             case Int(CURL_HTTP_VERSION_2_0): .http2
             case Int(CURL_HTTP_VERSION_3): .http3
             default: .http1_1
             }
-        let isReused = openedConnections == 0
-        return ResponseConnection(
-            version: version, isReused: isReused, timeToFirstByte: max(.zero, first - sent),
-            address: EasyHandle.text(CURLINFO_PRIMARY_IP, of: pointer) ?? "",
-            setup: isReused ? nil : connectionSetup)
+        connection.isReused = openedConnections == 0
+        connection.timeToFirstByte = max(.zero, first - sent)
+        connection.address = EasyHandle.text(CURLINFO_PRIMARY_IP, of: pointer) ?? ""
+        connection.setup = connection.isReused ? nil : connectionSetup
+        return connection
     }
 
     private var connectionSetup: ResponseConnection.Setup? {
         guard let connected = time(CURLINFO_CONNECT_TIME_T) else { return nil }
-        let resolved = time(CURLINFO_NAMELOOKUP_TIME_T) ?? .zero
-        return ResponseConnection.Setup(
-            nameLookup: resolved, connecting: max(.zero, connected - resolved),
-            handshake: time(CURLINFO_APPCONNECT_TIME_T).map { max(.zero, $0 - connected) })
+        var setup = ResponseConnection.Setup()
+        setup.nameLookup = time(CURLINFO_NAMELOOKUP_TIME_T) ?? .zero
+        setup.connecting = max(.zero, connected - setup.nameLookup)
+        setup.handshake = time(CURLINFO_APPCONNECT_TIME_T).map { max(.zero, $0 - connected) }
+        return setup
     }
 
     /// The system's error of the last attempt to connect; 0 without one.
