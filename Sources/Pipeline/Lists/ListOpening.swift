@@ -17,7 +17,7 @@ package protocol ListOpening: Sendable {
     /// one another.
     func expect(_ requests: [ListRequest])
 
-    /// Ends what is under way, and lets every later list fail. Any thread may call it.
+    /// Ends the running transfers, and lets every later list fail. Any thread may call it.
     func cancel()
 
     /// Called after the last list.

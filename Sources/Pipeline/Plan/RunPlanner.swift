@@ -3,7 +3,7 @@ import EntryLifecycle
 import EntryQueue
 package import PrefetchModel
 
-/// Looks all entries up as a run does, and counts what the run would do with them.
+/// Looks all entries up as a run does, and counts the steps that the run would take.
 ///
 /// Sends nothing, writes nothing into the cache, and takes no lock.
 package struct RunPlanner {
@@ -145,7 +145,7 @@ package struct RunPlanner {
                 key: text.string(record.key), state: state, message: message))
     }
 
-    /// Adds what earlier runs suggest about the requests of each host.
+    /// Adds the knowledge of earlier runs about the requests of each host.
     private mutating func addExpectations() throws(StorageError) {
         guard let source, !plan.hosts.isEmpty else { return }
         let known = try source.knowledge(ofHosts: plan.hosts.map(\.name), at: now)
