@@ -194,6 +194,7 @@ static void take_colours(session *s, cpng_colours *colours) {
         return;
     }
     png_get_PLTE(s->png, s->info, &palette, &entries);
+    colours->entries = entries;
     for (int index = 0; index < entries && index < 256; index++) {
         png_byte alpha = alphas != NULL && index < count ? alphas[index] : 0xFF;
         colours->palette[index] = (uint32_t)palette[index].red << 24

@@ -153,7 +153,7 @@ static void insert(color_table *table, unsigned slot, uint32_t color, int number
 
 /// Returns the colour of a pixel of several 8-bit channels.
 static inline uint32_t color_at(
-    const uint8_t *pixel, int channels, const cpng_meaning *meaning) {
+    const uint8_t *pixel, int channels, const cpng_colours *meaning) {
     switch (channels) {
     case 2: return pixel[0] * 0x01010100u | pixel[1];
     case 4:
@@ -170,10 +170,10 @@ static inline uint32_t color_at(
 
 /// Lists the colour of each value of a single sample. Returns the number of values with a colour.
 static int sample_colors(
-    const cpng_image *image, const cpng_meaning *meaning, uint32_t *colors) {
+    const cpng_image *image, const cpng_colours *meaning, uint32_t *colors) {
     int values = 1 << image->bit_depth;
     if (image->color_type == 3) {
-        int count = meaning->palette_count < values ? meaning->palette_count : values;
+        int count = meaning->entries < values ? meaning->entries : values;
         memcpy(colors, meaning->palette, (size_t)count * sizeof *colors);
         return count;
     }
@@ -191,7 +191,7 @@ static inline unsigned sample_at(const uint8_t *row, uint32_t x, int depth) {
 }
 
 static int single_colors(
-    const cpng_image *image, const cpng_meaning *meaning, int most, uint32_t *colors) {
+    const cpng_image *image, const cpng_colours *meaning, int most, uint32_t *colors) {
     bool is_used[256] = {false};
     uint32_t all[256];
     int known = sample_colors(image, meaning, all), count = 0;
@@ -227,7 +227,7 @@ static int single_colors(
 }
 
 int cpng_colors(
-    const cpng_image *image, const cpng_meaning *meaning, int most, uint32_t *colors) {
+    const cpng_image *image, const cpng_colours *meaning, int most, uint32_t *colors) {
     int channels = channels_of(image), count = 0;
     if (image->bit_depth > 8) return 0;
     if (channels == 1) return single_colors(image, meaning, most, colors);
@@ -252,7 +252,7 @@ int cpng_colors(
 }
 
 void cpng_make_indices(
-    cpng_image *image, const cpng_meaning *meaning, const uint32_t *colors, const uint8_t *values,
+    cpng_image *image, const cpng_colours *meaning, const uint32_t *colors, const uint8_t *values,
     int count, int bit_depth, int color_type) {
     color_table table;
     memset(table.numbers, -1, sizeof table.numbers);

@@ -78,6 +78,8 @@ ccodec_status cpng_verify(
 typedef struct {
     /// Colours of indices, 0xRRGGBBAA; opaque black beyond the file's own entries.
     uint32_t palette[256];
+    /// The number of the file's own entries.
+    int entries;
     /// The samples of grey or RGB pixels that are fully transparent; only the bits of the depth
     /// count.
     bool has_key;
@@ -206,26 +208,17 @@ bool cpng_is_grey(const cpng_image *image);
 /// Keeps the first sample of a pixel's colour and drops the others, or drops its alpha, or both.
 void cpng_drop_channels(cpng_image *image, bool drops_color, bool drops_alpha);
 
-/// The meaning of pixels with at most 8 bits a sample. Colours are 0xRRGGBBAA.
-typedef struct {
-    /// Colours of indices; NULL without a palette.
-    const uint32_t *_Nullable palette;
-    int palette_count;
-    /// The samples of transparent pixels (tRNS of grey and RGB).
-    bool has_key;
-    uint16_t key[3];
-} cpng_meaning;
-
-/// Lists the distinct colours of all pixels, in the order of a palette, else of occurrence.
+/// Lists the distinct colours, 0xRRGGBBAA, of all pixels with at most 8 bits a sample, in the order
+/// of a palette, else of occurrence.
 ///
 /// Returns their number; 0 if there are more than `most` (at most 256), or an index is beyond the
 /// palette.
-int cpng_colors(const cpng_image *image, const cpng_meaning *meaning, int most, uint32_t *colors);
+int cpng_colors(const cpng_image *image, const cpng_colours *meaning, int most, uint32_t *colors);
 
 /// Replaces every pixel of colour `colors[n]` by a sample `values[n]` of `bit_depth` bits, and
 /// makes the rows grey or palette. All colours are listed, and pixels do not grow.
 void cpng_make_indices(
-    cpng_image *image, const cpng_meaning *meaning, const uint32_t *colors, const uint8_t *values,
+    cpng_image *image, const cpng_colours *meaning, const uint32_t *colors, const uint8_t *values,
     int count, int bit_depth, int color_type);
 
 /// Copies `bands` bands of `band_rows` rows each, spread evenly from top to bottom, into another

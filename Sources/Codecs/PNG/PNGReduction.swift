@@ -105,11 +105,10 @@ struct PNGReduction {
         paletteColors = colors
         guard !colors.isEmpty else { return }
         if colors.count < entries {
-            withMeaning(rows) {
-                cpng_make_indices(
-                    &rows, $0, colors, colors.indices.map { UInt8($0) }, Int32(colors.count),
-                    rows.bit_depth, 3)
-            }
+            var meaning = meaning(of: rows)
+            cpng_make_indices(
+                &rows, &meaning, colors, colors.indices.map { UInt8($0) }, Int32(colors.count),
+                rows.bit_depth, 3)
         }
         setPalette(colors)
     }
@@ -205,11 +204,10 @@ struct PNGReduction {
 
     /// Converts rows, or a sample of them.
     func apply(_ indexing: Indexing, to rows: inout cpng_image) {
-        withMeaning(rows) {
-            cpng_make_indices(
-                &rows, $0, indexing.colors, indexing.values, Int32(indexing.colors.count),
-                indexing.bitDepth, indexing.colorType)
-        }
+        var meaning = meaning(of: rows)
+        cpng_make_indices(
+            &rows, &meaning, indexing.colors, indexing.values, Int32(indexing.colors.count),
+            indexing.bitDepth, indexing.colorType)
     }
 
     /// Returns the chunks for the converted rows.
@@ -270,14 +268,13 @@ struct PNGReduction {
     private func colors(of rows: inout cpng_image, most: Int32) -> [UInt32] {
         [UInt32](unsafeUninitializedCapacity: 256) { buffer, count in
             guard let start = buffer.baseAddress else { return }
-            count = withMeaning(rows) { Int(cpng_colors(&rows, $0, most, start)) }
+            var meaning = meaning(of: rows)
+            count = Int(cpng_colors(&rows, &meaning, most, start))
         }
     }
 
-    private func withMeaning<Result>(
-        _ rows: cpng_image, _ body: (UnsafePointer<cpng_meaning>) -> Result
-    ) -> Result {
-        var meaning = cpng_meaning()
+    private func meaning(of rows: cpng_image) -> cpng_colours {
+        var meaning = cpng_colours()
         let transparency = data(of: .tRNS) ?? []
         guard rows.color_type == 3 else {
             let key = stride(from: 0, to: transparency.count - 1, by: 2).map {
@@ -290,19 +287,21 @@ struct PNGReduction {
                 meaning.has_key = true
                 meaning.key = (key[0], key[1], key[2])
             }
-            return body(&meaning)
+            return meaning
         }
-        let entries = data(of: .PLTE) ?? []
-        let palette = stride(from: 0, to: entries.count - 2, by: 3).map { start -> UInt32 in
-            let alpha = start / 3 < transparency.count ? transparency[start / 3] : 255
-            return UInt32(entries[start]) << 24 | UInt32(entries[start + 1]) << 16
-                | UInt32(entries[start + 2]) << 8 | UInt32(alpha)
+        let colors = data(of: .PLTE) ?? []
+        let count = min(256, colors.count / 3)
+        meaning.entries = Int32(count)
+        withUnsafeMutableBytes(of: &meaning.palette) { bytes in
+            let palette = bytes.bindMemory(to: UInt32.self)
+            for index in 0..<count {
+                let alpha = index < transparency.count ? transparency[index] : 255
+                palette[index] =
+                    UInt32(colors[3 * index]) << 24 | UInt32(colors[3 * index + 1]) << 16
+                    | UInt32(colors[3 * index + 2]) << 8 | UInt32(alpha)
+            }
         }
-        return palette.withUnsafeBufferPointer {
-            meaning.palette = $0.baseAddress
-            meaning.palette_count = Int32($0.count)
-            return body(&meaning)
-        }
+        return meaning
     }
 }
 
