@@ -129,10 +129,8 @@ extension HostLog {
         guard let first = waits.first else { return [] }
         let others = waits.count > 1 ? " and \(counted(waits.count - 1, "other host"))" : ""
         let event =
-            switch first.cause {
-            case .pause(let until): "not requested until \(until), by its own request"
-            case .impossible: "its stored pause or pace is impossible and ignored"
-            }
+            first.pausedUntil.map { "not requested until \($0), by its own request" }
+            ?? "its stored pause or pace is impossible and ignored"
         return [
             printable("prefetch: \(first.host)\(others): \(event)"),
             printable("hint: `prefetch hosts clear \(first.host)` forgets it"),

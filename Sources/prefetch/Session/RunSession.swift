@@ -271,9 +271,9 @@ struct RunOutput: Sendable {
         var settings = RunReporter.Settings()
         settings.verbosity = showing.quiet ? .quiet : showing.verbose ? .verbose : .normal
         settings.progress = showing.shownProgress
-        settings.publishing = RunReporter.Publishing(process: getpid(), wallClock: WallClock.now) {
-            [status] in status.write(json: $0.json, text: $0.text)
-        }
+        settings.publishing = (
+            getpid(), WallClock.now, { [status] in status.write(json: $0.json, text: $0.text) }
+        )
         settings.keepsRecord = showing.page != nil
         settings.showingReplaced = { [replaced] in replaced.hold($0) }
         if showing.ci == .auto, environment("GITHUB_ACTIONS") == "true" {
@@ -402,8 +402,8 @@ extension RunSummary {
         self.init(
             counters: RunCounters(), startedAt: startedAt,
             elapsed: WallClock.now().timeSince(startedAt), exitStatus: error.exitStatus(of: nil),
-            cacheDirectory: directory, fatalMessage: error.description)
-        fatalHint = error.hint
+            cacheDirectory: directory)
+        (fatalMessage, fatalHint) = (error.description, error.hint)
         self.lists = lists
         guard error.kind == .cancelled else { return }
         (fatalMessage, fatalHint, endedBy) = (nil, nil, .deadline)

@@ -237,22 +237,21 @@ private struct ExportFinder: Sendable {
     private func image(
         of item: CacheCatalog.Item, as name: String, _ entry: ExportEntry
     ) throws(StorageError) -> ExportedImage {
-        var attributes: [EntryAttribute] = []
+        var image = ExportedImage(
+            item, as: name, number: entry.number, url: entry.url,
+            normalizedURL: entry.normalizedURL)
+        image.columns = entry.extras?.columns
+        if rules.layout.needsSources { image.source = try catalog.source(of: item.resource) }
         if rules.layout.describesImages || rules.pattern?.needsAttributes == true {
             let own = entry.extras?.attributes ?? []
             let names = Set(own.map(\.name))
-            attributes =
+            image.attributes =
                 own
                 + (try catalog.attributes(of: item.resource)).filter {
                     !names.contains($0.name) && !$0.name.hasPrefix("prefetch.")
                 }
         }
-        return ExportedImage(
-            number: entry.number, url: entry.url, normalizedURL: entry.normalizedURL,
-            key: item.resource.key, variant: name, stored: item.image,
-            fetchedAt: item.download.fetchedAt,
-            expiresAt: item.expiresAt, attributes: attributes, columns: entry.extras?.columns,
-            source: rules.layout.needsSources ? try catalog.source(of: item.resource) : nil)
+        return image
     }
 }
 

@@ -254,11 +254,12 @@ struct GetCommand: SearchingCommand {
     private func fetch(
         _ image: ImageName, from storage: ObjectStorage, into opened: OpenCache, at now: Timestamp
     ) throws {
-        let index = SinkIndex(storage, for: opened.directory, shards: ShardSelector.shards)
         var refusal = UserError(
             .incomplete, image.shown, "neither in the cache nor in \(storage.location)")
-        let isFound = try index.find(try image.canonicalKey) { shard in
-            let remote = try index.catalog(of: shard)
+        let isFound = try storage.findShards(
+            of: try image.canonicalKey, by: ShardSelector.shards
+        ) { shard in
+            let remote = try storage.catalog(of: shard, for: opened.directory)
             do {
                 return try store(
                     image, from: remote, of: "\(storage.location)/\(shard.database)", storage,

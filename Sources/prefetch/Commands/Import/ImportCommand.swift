@@ -336,10 +336,8 @@ struct FileImport {
         for (item, result) in zip(items, results) {
             switch result {
             case .seed(let seed):
-                entries.append(
-                    ImageSeed.Entry(
-                        seed, url: item.entry.url, key: item.entry.key,
-                        attributes: item.entry.extras?.attributes ?? []))
+                let attributes = item.entry.extras?.attributes ?? []
+                entries.append((seed, item.entry.url, item.entry.key, attributes))
             case .missing:
                 counts.missing += 1
                 let paths =

@@ -224,7 +224,7 @@ struct ShardPlanning {
     /// The time of a request by domain, at the slowest pace that a host of it has accepted.
     private static func times(_ catalog: CacheCatalog) throws -> [String: Duration] {
         var times: [String: Duration] = [:]
-        for state in try catalog.hostStates(at: WallClock.now()) {
+        for state in try catalog.hosts.all(at: WallClock.now()) {
             let answered = state.latency.map { $0 / Double(state.concurrency ?? 1) }
             guard let time = [answered, state.interval].compactMap(\.self).max() else { continue }
             var url = state.host + "/"
