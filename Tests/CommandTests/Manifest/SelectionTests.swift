@@ -92,6 +92,14 @@ struct SelectionTests {
                 let last = try #require(origin.requests.last)
                 #expect(last.target == "/b?token=2")
                 #expect(last.header("If-None-Match") == "\"e\"")
+                // The other commands find the image by the same key.
+                for (command, flag, status) in [
+                    ("get", "--stale", Int32(0)), ("remove", "-q", 0), ("get", "--stale", 1),
+                ] {
+                    let result = try await workspace.run(
+                        command, flag, "--key-ignore-query=token", origin.url("/b?token=9"))
+                    #expect(result.status == status, "\(command): \(result)")
+                }
             }
         }
     }

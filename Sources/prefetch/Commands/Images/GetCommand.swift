@@ -100,7 +100,8 @@ struct GetCommand: SearchingCommand {
     func run() throws {
         guard let url else { return try answerBatch() }
         let now = WallClock.now()
-        let image = ImageName(argument: url)
+        var image = ImageName(argument: url)
+        image.ignoredQuery = input.ignoredQuery ?? .none
         if let sink { try fetch(image, from: sink) }
         let catalog = try catalog(for: image)
         let choice = try wanted.choice(from: catalog)
@@ -153,10 +154,11 @@ struct GetCommand: SearchingCommand {
 
     /// The variants of an image, newest first; nil without any.
     func variants(of image: ImageName, in catalog: CacheCatalog) throws -> [CacheCatalog.Item]? {
-        try image.find(in: catalog) { key in
-            let variants = try catalog.variants(of: key)
-            return variants.isEmpty ? nil : variants
-        }
+        try image.find(
+            { key in
+                let variants = try catalog.variants(of: key)
+                return variants.isEmpty ? nil : variants
+            }, keyOfURL: catalog.key(ofURL:))
     }
 
     /// The path of an image's file, compared with its digest unless `--no-check` was given.

@@ -8,6 +8,8 @@ import Upkeep
 /// The URL or cache key that a user gives for a cached image.
 struct ImageName: ExpressibleByArgument {
     let text: String
+    /// Parameters that keys leave out.
+    var ignoredQuery = IgnoredQuery.none
 
     init(argument: String) { text = argument }
 
@@ -38,13 +40,6 @@ struct ImageName: ExpressibleByArgument {
         throw UserError(.incomplete, "\(shown): not in the cache")
     }
 
-    /// Looks up the text like ``find(_:keyOfURL:)``, with the keys of a cache's URLs.
-    func find<Value>(
-        in catalog: CacheCatalog, _ lookUp: (String) throws -> Value?
-    ) throws -> Value? {
-        try find(lookUp, keyOfURL: catalog.key(ofURL:))
-    }
-
     /// The failure of the named image, by its key or else by its URL.
     func failure(in catalog: CacheCatalog) throws -> FailureRecord? {
         if let failure = try find(catalog.failure(of:)) { return failure }
@@ -55,7 +50,9 @@ struct ImageName: ExpressibleByArgument {
     var canonicalKey: String? {
         get throws {
             do {
-                return try URLParser().parse(text.utf8).withoutCredentials.text
+                let url = try URLParser().parse(text.utf8).withoutCredentials.text
+                let shortened = ignoredQuery.removed(from: url.utf8)
+                return shortened.map { String(decoding: $0, as: UTF8.self) } ?? url
             } catch {
                 guard case .invalid = error else { throw error }
                 return nil

@@ -177,7 +177,8 @@ struct RemoveCommand: SearchingCommand {
     private func names() throws -> [RemovedName] {
         guard batch else {
             return try urls.map { text in
-                let name = ImageName(argument: text)
+                var name = ImageName(argument: text)
+                name.ignoredQuery = input.ignoredQuery ?? .none
                 let key = try name.canonicalKey
                 return RemovedName(
                     keys: [text] + (key == text ? [] : [key].compactMap(\.self)), url: key,
