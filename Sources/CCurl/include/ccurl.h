@@ -49,7 +49,8 @@
     FUNCTION(url_get) \
     FUNCTION(url_set) \
     FUNCTION(url_strerror) \
-    FUNCTION(version)
+    FUNCTION(version) \
+    FUNCTION(version_info)
 
 /// The loaded functions with the types of the header; all NULL before loading and after a failure.
 struct ccurl_functions {
@@ -71,6 +72,11 @@ const char *_Nullable ccurl_load(void);
 /// Returns NULL if libcurl cannot be loaded, like the functions below.
 static inline const char *_Nullable ccurl_version(void) {
     return ccurl_load() ? NULL : ccurl_functions.version();
+}
+
+/// Returns 0x075801 for 7.88.1; 0 if libcurl cannot be loaded.
+static inline unsigned ccurl_version_number(void) {
+    return ccurl_load() ? 0 : ccurl_functions.version_info(CURLVERSION_NOW)->version_num;
 }
 
 /// Returns CURLE_FAILED_INIT if libcurl cannot be loaded.

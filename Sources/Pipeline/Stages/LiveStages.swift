@@ -6,27 +6,15 @@ import Threading
 import Transfers
 
 /// The stages of a real run: threads around libcurl, the codecs and SQLite.
-final class LiveStages: StageProviding {
-    private let configuration: RunConfiguration
-    private let cache: OpenCache
-    private let seed: SeedCache?
-    private let recorder: CacheRecorder
-    private let mailbox: Mailbox
-    private let wallClock: @Sendable () -> Timestamp
+struct LiveStages: StageProviding {
+    let configuration: RunConfiguration
+    let cache: OpenCache
+    let seed: SeedCache?
+    let recorder: CacheRecorder
+    let mailbox: Mailbox
+    let wallClock: @Sendable () -> Timestamp
     /// The resources that must stay; nil before all lists are read.
-    private let protected = Monitor<ResourceSet?>(nil)
-
-    init(
-        configuration: RunConfiguration, cache: OpenCache, seed: SeedCache?,
-        recorder: CacheRecorder, mailbox: Mailbox, wallClock: @escaping @Sendable () -> Timestamp
-    ) {
-        self.configuration = configuration
-        self.cache = cache
-        self.seed = seed
-        self.recorder = recorder
-        self.mailbox = mailbox
-        self.wallClock = wallClock
-    }
+    let protected = Monitor<ResourceSet?>(nil)
 
     /// Starts the codec workers and the writer.
     ///

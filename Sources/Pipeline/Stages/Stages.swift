@@ -1,6 +1,7 @@
 import CacheStorage
 import EntryLifecycle
 import PrefetchModel
+import Scheduling
 import Transfers
 
 // The protocols between a run and its threads. The threads report by events.
@@ -36,7 +37,7 @@ protocol CopyFinding: AnyObject {
 }
 
 /// Creates the stages, each on first use.
-protocol StageProviding: AnyObject {
+protocol StageProviding {
     /// Creates the codec workers and the writer: called once, and again only after an error.
     func makeStoring() throws -> StoringStages
     func makeTransferring() throws -> any Transferring
@@ -52,4 +53,54 @@ struct StoringStages {
     let knowsCrashes: Bool
     let room: RoomBudget?
     let endCrashLog: () throws -> Void
+}
+
+/// A run's access to its cache apart from its entries: its own row, hosts and failures.
+protocol RunRecording: AnyObject {
+    /// Notes the start of the run. Without space for that it continues: warm entries need none, and
+    /// any other ends the run.
+    func begin(at time: Timestamp) throws
+    func ongoingOutages() throws -> OngoingOutages
+    /// Calls `body` with the knowledge of earlier runs about each host.
+    func forEachHost(at now: Timestamp, _ body: (HostState) -> Void) throws
+    /// Returns the kept part of a key's body, in memory since ``begin(at:)``. Nil without one.
+    func part(of key: String) throws -> PartialBody?
+    func discardPart(of key: String) throws
+    func hasWholeFile(_ image: StoredImage) -> Bool
+    /// Keeps a file from being removed until the change that names it is committed.
+    func pin(_ image: StoredImage)
+
+    /// Checks that the run still holds the cache, before its end is written.
+    func checkHold() throws
+    /// Decides which of the run's failures are blacklisted; `decide` returns nil for failures that
+    /// do not count. Failures of earlier runs that `isOver` accepts are no longer blacklisted.
+    func settleFailures(
+        isOver: ((FailureRecord) -> Bool)?, _ decide: (FailureRecord) -> FailureLog.Settlement?
+    ) throws
+    func save(_ hosts: [HostState]) throws
+    /// Notes the end of the run. Writes nothing for a run without a row. Without `mayRemove`
+    /// nothing is pruned. Pruning ends when `isStopped` returns true. Returns the images pruned by
+    /// rules or by the size limit; nil when no pruning was due and nothing was evicted.
+    func end(
+        at time: Timestamp, exitStatus: Int32, _ counters: RunCounters, mayRemove: Bool,
+        outages: OngoingOutages, listed: RunListing, isStopped: () -> Bool
+    ) throws -> RemovalTotals?
+    /// Takes a snapshot of the database, where one is due; `isStopped` interrupts it. Returns the
+    /// reason that it could not be taken, which does not fail the run.
+    func takeSnapshot(at time: Timestamp, _ counters: RunCounters, isStopped: () -> Bool) -> String?
+    /// Closes the cache; nothing is read or written afterwards.
+    func close() throws
+
+    /// Removes partial bodies and the files of this run without a row, to free space on a full
+    /// disk.
+    func makeRoom(at now: Timestamp)
+    /// Makes the next run salvage a damaged database. Returns a hint for the user, if any.
+    func noteDamage() -> String?
+}
+
+/// The resources that were stored before a run and that its lists name.
+struct RunListing {
+    var resources = ResourceSet()
+    /// Whether no other resource can be in the lists, or the user allows that.
+    var isWhole = true
 }

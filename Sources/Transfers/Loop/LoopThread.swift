@@ -29,6 +29,9 @@ final class LoopThread {
     private static let fewConnections = 1024
     /// The handles that are kept for the challenges of other origins.
     private static let mostIdleWithChallenges = 64
+    /// Before 8.1, a header section that begins with a blank makes libcurl write to the freed fields
+    /// of the handle's previous response (https://github.com/curl/curl/issues/11101).
+    private static let reusesHandles = ccurl_version_number() >= 0x080100
     /// The longest wait while nothing is on the wire: a wake-up may get lost.
     private static let longestWait: Duration = .seconds(1)
     /// The longest wait while wake-ups fail: the inbox is polled then.
@@ -226,7 +229,7 @@ final class LoopThread {
         environment.rate?.remove(transfer, of: transfer.origin)
         if let use = transfer.use { connections.noteEnd(use) }
         transfer.reset()
-        idle.append(transfer)
+        if LoopThread.reusesHandles { idle.append(transfer) }
     }
 
     private func deliverEnded(_ deliver: ([TransferCompletion]) -> Void) {

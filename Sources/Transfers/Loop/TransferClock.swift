@@ -5,8 +5,10 @@ struct TransferClock {
     let startedAt: Instant
     /// The time of the last byte, sent or received; nil before the first one.
     private(set) var lastByteAt: Instant?
-    /// The active time at the first byte of the response's body. Interim responses and a proxy's
-    /// response to CONNECT arrive long before it.
+    /// The active time at the first line of a head that is not complete. The final head may follow
+    /// interim ones, and a proxy's response to CONNECT, after a long time.
+    private(set) var timeToHead: Duration?
+    /// The active time at the first byte of the response's body.
     private(set) var timeToBody: Duration?
     private(set) var pausedAt: Instant?
     /// The sum of all pauses, which count against no time-out: the origin did not cause them.
@@ -14,8 +16,14 @@ struct TransferClock {
 
     var isPaused: Bool { pausedAt != nil }
 
-    /// Notes bytes of the request, or of a response's head.
+    /// Notes bytes of the request.
     mutating func noteByte(at now: Instant) { lastByteAt = now }
+
+    /// Notes a line of a head or of trailers.
+    mutating func noteHead(at now: Instant, isComplete: Bool) {
+        noteByte(at: now)
+        timeToHead = isComplete ? nil : timeToHead ?? activeTime(at: now)
+    }
 
     /// Notes bytes of the response's body.
     mutating func noteBody(at now: Instant) {
@@ -38,9 +46,10 @@ struct TransferClock {
     /// The time that counts for the total time-out.
     func activeTime(at now: Instant) -> Duration { now - startedAt - pausedTime }
 
-    /// The active time since the first byte of the response's body; zero before it.
+    /// The active time since the first byte of the response's body, or of a head that is not
+    /// complete; else zero.
     func receivingTime(at now: Instant) -> Duration {
-        timeToBody.map { activeTime(at: now) - $0 } ?? .zero
+        (timeToBody ?? timeToHead).map { activeTime(at: now) - $0 } ?? .zero
     }
 
     /// The time without a byte. Zero until the request is sent, ``startedAt`` plus `timeToRequest`.

@@ -103,8 +103,9 @@ struct TransferProgress {
     mutating func receiveHeaderLine(
         _ line: UnsafeRawBufferPointer, at now: ContinuousClock.Instant
     ) -> Bool {
-        clock.noteByte(at: now)
-        guard let problem = sections.receive(line) else { return true }
+        let problem = sections.receive(line)
+        clock.noteHead(at: now, isComplete: sections.isComplete)
+        guard let problem else { return true }
         refusal = .failure(Failure(.interrupted, problem))
         return false
     }

@@ -231,6 +231,11 @@ extension FaultCase {
         FaultCase("status-text", anyHead, "a status of letters") {
             under("HTTP/1.1 fine\r\nContent-Length: LENGTH\r\n\r\n", $0.file)
         },
+        FaultCase("first-field-folded", anyHead, "a first field that begins with a blank") {
+            under(
+                "HTTP/1.1 200 OK\r\n Content-Length: LENGTH\r\nContent-Length: LENGTH\r\n\r\n",
+                $0.file)
+        },
         FaultCase("status-short", anyHead, "a status of two digits") {
             under("HTTP/1.1 20 OK\r\nContent-Length: LENGTH\r\n\r\n", $0.file)
         },
