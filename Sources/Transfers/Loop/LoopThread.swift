@@ -29,8 +29,8 @@ final class LoopThread {
     private static let fewConnections = 1024
     /// The handles that are kept for the challenges of other origins.
     private static let mostIdleWithChallenges = 64
-    /// Before 8.1, a header section that begins with a blank makes libcurl write to the freed fields
-    /// of the handle's previous response (https://github.com/curl/curl/issues/11101).
+    /// Before 8.1, a head that begins with a blank makes libcurl write to the freed fields of the
+    /// handle's previous response (https://github.com/curl/curl/issues/11101).
     private static let reusesHandles = ccurl_version_number() >= 0x080100
     /// The longest wait while nothing is on the wire: a wake-up may get lost.
     private static let longestWait: Duration = .seconds(1)
