@@ -139,7 +139,12 @@ struct ListFilterTests {
     @Test func unusualRowsAreShownSafelyOrRefused() async throws {
         try await withImages { workspace, _ in
             try await workspace.runSQL("PRAGMA user_version = 7")
-            for command in [["list"], ["list", "--json"], ["history"], ["hosts"]] {
+            let manifest = try workspace.manifest(["http://127.0.0.1:9/a"])
+            for command in [
+                ["list"], ["list", "--json"], ["history"], ["hosts"], ["stats"],
+                ["plan", manifest],
+                ["plan", "--shards", "2", "-o", "plan.json", manifest],
+            ] {
                 let result = try await workspace.command(command).run()
                 #expect(result.status == 2 && result.output.isEmpty, "\(result)")
                 #expect(result.error.contains("has schema version 7"), "\(result)")

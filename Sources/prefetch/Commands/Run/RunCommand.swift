@@ -227,11 +227,10 @@ struct RunCommand: InvokedCommand {
         var files = self.files(reader.names)
         files.written.append(WrittenFiles.Use(path: planning.path, name: "-o"))
         try files.check(cache)
-        let directory = try cache.existingDirectory()
-        try reader.open(by: StoredLists(directory))
-        let catalog = directory.flatMap { try? CacheCatalog(directory: $0) }
+        let source = try cache.existingCatalog()
+        try reader.open(by: StoredLists(source?.directory))
         return try planning.run(
-            over: &reader, hosts: catalog,
+            over: &reader, hosts: source,
             rules: try configuration(manifests: reader.names, invocation).hosts)
     }
 }
