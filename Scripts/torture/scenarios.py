@@ -556,7 +556,8 @@ class PartOfList(Scenario):
                              ["near.txt", "index.xml"]])
         size = ["--max-size", f"{half * PAGE}B", *template.options]
         command = chance.choice([["run", *way, *size], ["prune", "--unlisted", *way[:1]],
-                                 ["export", "out", *way, "--layout", "mirror", "--update", "--delete"]])
+                                 ["export", "out", *(way[:1] if "--shard" in way else way), "--layout", "mirror",
+                                  "--update", "--delete"]])
         if command[0] == "export":
             workplace.run(["export", "out", "all.txt", "--layout", "mirror"])
         return Attempt(
