@@ -352,14 +352,15 @@ let package = Package(
             name: "CReferenceDecoders", path: "Tests/CReferenceDecoders", cSettings: boundary,
             linkerSettings: [.linkedLibrary("jpeg"), .linkedLibrary("png")]),
 
+        .target(name: "CLoader", cSettings: boundary),
         // libcurl is loaded on first use instead of linked.
-        .target(name: "CCurl", cSettings: boundary),
+        .target(name: "CCurl", dependencies: ["CLoader"], cSettings: boundary),
         .target(name: "CCrash", cSettings: boundary),
         // libarchive is loaded on first use, too.
-        .target(name: "CArchive", cSettings: boundary),
-        .target(name: "CPSL", cSettings: boundary),
+        .target(name: "CArchive", dependencies: ["CLoader"], cSettings: boundary),
+        .target(name: "CPSL", dependencies: ["CLoader"], cSettings: boundary),
         // Little CMS is loaded on first use, too.
-        .target(name: "CColour", cSettings: boundary),
+        .target(name: "CColour", dependencies: ["CLoader"], cSettings: boundary),
         .target(name: "CInterruption", cSettings: boundary),
         .target(
             name: "CDeflate", dependencies: ["CInterruption"], cSettings: boundary,
@@ -384,7 +385,7 @@ let package = Package(
         // libavif is loaded on first use, too. The program must export one function (cavif_quiet.c)
         // to the libraries that libavif loads.
         .target(
-            name: "CAVIF", dependencies: ["CInterruption"], cSettings: boundary,
+            name: "CAVIF", dependencies: ["CInterruption", "CLoader"], cSettings: boundary,
             linkerSettings: [
                 .unsafeFlags(
                     ["-Xlinker", "--export-dynamic-symbol=dav1d_default_settings"],
@@ -428,8 +429,8 @@ let package = Package(
 // covers C only.
 if Context.environment["PREFETCH_FUZZ"] != nil {
     let fuzzed: Set = [
-        "CAVIF", "CColour", "CDeflate", "CGIF", "CInterruption", "CJPEG", "CPNG", "CPixels",
-        "CPlaceholder", "CResample", "CWebP", "CXML", "Codecs", "CCSV", "CJSON", "CTOML",
+        "CAVIF", "CColour", "CDeflate", "CGIF", "CInterruption", "CJPEG", "CLoader", "CPNG",
+        "CPixels", "CPlaceholder", "CResample", "CWebP", "CXML", "Codecs", "CCSV", "CJSON", "CTOML",
         "ConfigurationFiles", "Manifests", "URLParsing",
     ]
     let helpers: Set = [

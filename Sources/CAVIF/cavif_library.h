@@ -58,9 +58,6 @@ struct cavif_functions {
 /// image.
 extern struct cavif_functions cavif_functions __attribute__((visibility("hidden")));
 
-/// The handle that `cavif_load` has opened; NULL before.
-extern void *_Nullable cavif_library __attribute__((visibility("hidden")));
-
 /// Loads libavif, and writes the reason for a failure to `message`.
 ///
 /// Returns `CCODEC_OK` or `CCODEC_NO_LIBRARY`.

@@ -13,8 +13,9 @@
 /// exports this one symbol from the program. The original is looked up through libavif's handle.
 DAV1D_API void dav1d_default_settings(Dav1dSettings *settings) {
     void (*original)(Dav1dSettings *) = NULL;
+    void *libavif = dlopen(CAVIF_LIBRARY, RTLD_NOW | RTLD_NOLOAD);
     // POSIX's idiom, since C has no cast from an object to a function pointer.
-    *(void **)&original = dlsym(cavif_library, "dav1d_default_settings");
+    if (libavif) *(void **)&original = dlsym(libavif, "dav1d_default_settings");
     // Only libavif calls this, and only to create a dav1d decoder.
     if (original == NULL) abort();
     original(settings);

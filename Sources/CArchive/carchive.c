@@ -1,10 +1,10 @@
 #include "carchive.h"
 
+#include "cloader.h"
+
 #include <archive.h>
 #include <archive_entry.h>
-#include <dlfcn.h>
 #include <errno.h>
-#include <pthread.h>
 #include <stdio.h>
 
 #define CARCHIVE_LIBRARY "libarchive.so.13"
@@ -51,40 +51,13 @@ static struct {
 #undef MEMBER
 } functions;
 
-/// The reason why libarchive cannot be loaded; empty on success.
-static char failure[512];
-
-static void load(void) {
-    // Resolves all symbols now, so a broken library fails here. Never unloaded.
-    void *library = dlopen(CARCHIVE_LIBRARY, RTLD_NOW | RTLD_LOCAL);
-    if (!library) {
-        const char *reason = dlerror();
-        snprintf(
-            failure, sizeof failure, "%s", reason ? reason : CARCHIVE_LIBRARY ": unknown error");
-        return;
-    }
-#define FIND(name) \
-    functions.name = (__typeof__(archive_##name) *)dlsym(library, "archive_" #name); \
-    if (!functions.name) { \
-        snprintf( \
-            failure, sizeof failure, "%s: has no function archive_%s", CARCHIVE_LIBRARY, #name); \
-        return; \
-    }
-    CARCHIVE_FUNCTIONS(FIND)
-#undef FIND
-}
+CLOADER_LOAD(carchive_load, CARCHIVE_LIBRARY, "archive_", CARCHIVE_FUNCTIONS, functions)
 
 int carchive_error_code(struct archive *archive) {
     int code = functions.errno(archive);
     return code > 0 ? code : EIO;
 }
 #pragma pop_macro("errno")
-
-const char *carchive_load(void) {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, load);
-    return failure[0] ? failure : NULL;
-}
 
 const char *carchive_error_message(struct archive *archive) {
     const char *message = functions.error_string(archive);
