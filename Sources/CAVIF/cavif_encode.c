@@ -4,7 +4,6 @@
 #include "cavif_library.h"
 
 #include <stdio.h>
-#include <string.h>
 
 static const char *words_for(avifResult result) {
     switch (result) {
@@ -25,7 +24,7 @@ static ccodec_status status_of(avifResult result, char *message) {
 
 /// Full-range luma and chroma, by JPEG's matrix; without a profile the colours are sRGB.
 static avifImage *image_of(
-    const cavif_picture *picture, const uint8_t *profile, size_t profile_length,
+    const ccodec_picture *picture, const uint8_t *profile, size_t profile_length,
     const uint8_t *exif, size_t exif_length, const cavif_options *options) {
     avifPixelFormat format = options->is_grey ? AVIF_PIXEL_FORMAT_YUV400
         : options->halves_chroma ? AVIF_PIXEL_FORMAT_YUV420 : AVIF_PIXEL_FORMAT_YUV444;
@@ -44,14 +43,13 @@ static avifImage *image_of(
 }
 
 static ccodec_status encode(
-    avifImage *image, const cavif_picture *picture, const cavif_options *options,
+    avifImage *image, const ccodec_picture *picture, const cavif_options *options,
     avifRWData *output, char *message) {
     avifRGBImage pixels;
     cavif_functions.RGBImageSetDefaults(&pixels, image);
     pixels.depth = 8;
     pixels.format = picture->channels == 4 ? AVIF_RGB_FORMAT_RGBA : AVIF_RGB_FORMAT_RGB;
-    // The library's pointer type is not const, but it only reads.
-    memcpy(&pixels.pixels, &picture->first, sizeof pixels.pixels);
+    pixels.pixels = picture->pixels;
     pixels.rowBytes = (uint32_t)picture->stride;
     ccodec_status status = status_of(cavif_functions.ImageRGBToYUV(image, &pixels), message);
     if (status != CCODEC_OK) return status;
@@ -68,7 +66,7 @@ static ccodec_status encode(
 }
 
 ccodec_status cavif_encode(
-    const cavif_picture *picture, const uint8_t *profile, size_t profile_length,
+    const ccodec_picture *picture, const uint8_t *profile, size_t profile_length,
     const uint8_t *exif, size_t exif_length, const cavif_options *options,
     cinterruption *interruption, uint8_t **bytes, size_t *length,
     char message[CCODEC_MESSAGE_BYTES]) {

@@ -243,11 +243,11 @@ static uint32_t row_at(uint32_t number, uint32_t height, bool is_interlaced) {
 
 /// Puts a row of the frame on the canvas. The frame's corner is at `left` and `top`.
 static void put_row(
-    const session *s, const cgif_canvas *canvas, uint32_t left, uint32_t top, uint32_t y) {
+    const session *s, const ccodec_picture *canvas, uint32_t left, uint32_t top, uint32_t y) {
     const GifImageDesc *frame = &s->file->Image;
     const ColorMapObject *map = frame->ColorMap != NULL ? frame->ColorMap : s->file->SColorMap;
     if (top + y >= canvas->height) return;
-    uint8_t *target = canvas->first + (size_t)(top + y) * canvas->stride;
+    uint8_t *target = canvas->pixels + (size_t)(top + y) * canvas->stride;
     for (uint32_t x = 0; x < (uint32_t)frame->Width && left + x < canvas->width; x++) {
         int index = s->row[x];
         uint8_t *pixel = target + (size_t)(left + x) * (size_t)canvas->channels;
@@ -270,7 +270,7 @@ static uint32_t shown(uint32_t start, uint32_t length, uint32_t limit) {
 }
 
 /// Reads a frame. Its pixels are put on the canvas, or into new rows of `kept`.
-static ccodec_status read_frame(session *s, const cgif_canvas *canvas, cgif_frame *kept) {
+static ccodec_status read_frame(session *s, const ccodec_picture *canvas, cgif_frame *kept) {
     s->frames += 1;
     if (s->frames > s->limits.maximum_frames) return fail(s, CCODEC_LIMIT, "too many frames");
     if (DGifGetImageHeader(s->file) != GIF_OK) return fail_as_library(s);
@@ -278,7 +278,7 @@ static ccodec_status read_frame(session *s, const cgif_canvas *canvas, cgif_fram
     uint32_t width = (uint32_t)frame->Width, height = (uint32_t)frame->Height;
     if (width == 0 || height == 0) return fail(s, CCODEC_CORRUPT, "a frame without pixels");
     uint32_t left = (uint32_t)frame->Left, top = (uint32_t)frame->Top;
-    cgif_canvas own;
+    ccodec_picture own;
     if (kept != NULL) {
         // Only the visible part, since a frame may be far larger than the canvas. A frame beyond
         // the canvas becomes one transparent pixel.
@@ -294,7 +294,7 @@ static ccodec_status read_frame(session *s, const cgif_canvas *canvas, cgif_fram
         if (kept->rows == NULL) return fail(s, CCODEC_OUT_OF_MEMORY, "no memory for a frame");
         kept->delay_centiseconds = (uint32_t)s->control.DelayTime;
         kept->disposal = s->control.DisposalMode;
-        own = (cgif_canvas){
+        own = (ccodec_picture){
             kept->rows + 1, stride, is_shown ? kept->width : 0, is_shown ? kept->height : 0, 4};
         canvas = &own;
         left = top = 0;
@@ -347,7 +347,7 @@ static ccodec_status read_extension(session *s) {
 
 /// Reads on to the end of the next frame, or of the file.
 static ccodec_status read_records(
-    session *s, const cgif_canvas *canvas, cgif_frame *kept, bool *is_end) {
+    session *s, const ccodec_picture *canvas, cgif_frame *kept, bool *is_end) {
     for (*is_end = false;;) {
         // Only the trailer is missing. The caller decides, since it knows the blocks.
         if (s->frames > 0 && s->offset == s->length) {
@@ -397,7 +397,7 @@ static void end(session *s) {
 }
 
 ccodec_status cgif_decode(
-    const uint8_t *bytes, size_t length, const cgif_limits *limits, const cgif_canvas *canvas,
+    const uint8_t *bytes, size_t length, const cgif_limits *limits, const ccodec_picture *canvas,
     char message[CCODEC_MESSAGE_BYTES]) {
     session s;
     ccodec_status status = begin(&s, bytes, length, limits, message);

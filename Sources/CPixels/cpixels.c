@@ -3,11 +3,11 @@
 #include <math.h>
 #include <stdbool.h>
 
-static uint8_t *row_at(const cpixels_picture *picture, uint32_t y) {
+static uint8_t *row_at(const ccodec_picture *picture, uint32_t y) {
     return picture->pixels + (size_t)y * picture->stride;
 }
 
-static size_t row_bytes(const cpixels_picture *picture) {
+static size_t row_bytes(const ccodec_picture *picture) {
     return (size_t)picture->width * (size_t)picture->channels;
 }
 
@@ -15,7 +15,7 @@ static size_t row_bytes(const cpixels_picture *picture) {
 static unsigned parted(unsigned value, unsigned share) { return (value * share + 127) / 255; }
 
 ccodec_status cpixels_tint(
-    const cpixels_picture *picture, const uint8_t color[3], uint8_t alpha,
+    const ccodec_picture *picture, const uint8_t color[3], uint8_t alpha,
     cinterruption *interruption) {
     int colours = picture->channels >= 3 ? 3 : 1;
     uint8_t tables[3][256];
@@ -54,7 +54,7 @@ static bool is_in(unsigned corners, bool is_top, bool is_left) {
 }
 
 ccodec_status cpixels_round(
-    const cpixels_picture *picture, double radius, unsigned corners,
+    const ccodec_picture *picture, double radius, unsigned corners,
     cinterruption *interruption) {
     double most = fmin(picture->width, picture->height) / 2;
     if (radius > most) radius = most;
@@ -75,7 +75,7 @@ ccodec_status cpixels_round(
     return CCODEC_OK;
 }
 
-bool cpixels_is_opaque(const cpixels_picture *picture) {
+bool cpixels_is_opaque(const ccodec_picture *picture) {
     if (picture->channels % 2 == 1) return true;
     size_t channels = (size_t)picture->channels;
     for (size_t y = 0; y < picture->height; y++) {

@@ -92,7 +92,7 @@ static void store(const float *pixel, uint8_t *output, int channels) {
 }
 
 ccodec_status cpixels_blur(
-    const cpixels_picture *picture, double deviation, cinterruption *interruption) {
+    const ccodec_picture *picture, double deviation, cinterruption *interruption) {
     size_t width = picture->width, height = picture->height, channels = (size_t)picture->channels;
     size_t longest = width > COLUMNS * height ? width : COLUMNS * height, samples, bytes;
     if (__builtin_mul_overflow(width * channels, height, &samples)) return CCODEC_OUT_OF_MEMORY;

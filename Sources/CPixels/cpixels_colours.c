@@ -251,7 +251,7 @@ static inline __attribute__((always_inline)) void convert_row(
 }
 
 ccodec_status cpixels_convert_to_srgb(
-    const cpixels_picture *picture, int bit_depth, const cpixels_primaries *primaries,
+    const ccodec_picture *picture, int bit_depth, const cpixels_primaries *primaries,
     cpixels_curve curve, cinterruption *interruption) {
     conversion by;
     ccodec_status status =
@@ -276,7 +276,7 @@ ccodec_status cpixels_convert_to_srgb(
 /// ITU-R BT.709, section 3.2, in units of 1 << FACTOR_BITS. The sum is exactly 1.
 static const int32_t luminance[3] = {222927, 749942, 75707};
 
-ccodec_status cpixels_make_grey(const cpixels_picture *picture, cinterruption *interruption) {
+ccodec_status cpixels_make_grey(const ccodec_picture *picture, cinterruption *interruption) {
     conversion by;
     ccodec_status status = make_tables(&by, 8, srgb_curve) ? CCODEC_OK : CCODEC_OUT_OF_MEMORY;
     memcpy(by.factors[0], luminance, sizeof luminance);

@@ -14,7 +14,7 @@ static bool clip(
     return true;
 }
 
-static uint8_t *pixel_at(const cpixels_picture *picture, uint32_t x, uint32_t y) {
+static uint8_t *pixel_at(const ccodec_picture *picture, uint32_t x, uint32_t y) {
     return picture->pixels + (size_t)y * picture->stride + (size_t)x * (size_t)picture->channels;
 }
 
@@ -55,7 +55,7 @@ static inline __attribute__((always_inline)) void blend(
 }
 
 void cpixels_draw(
-    const cpixels_picture *source, const cpixels_picture *target, int64_t x, int64_t y,
+    const ccodec_picture *source, const ccodec_picture *target, int64_t x, int64_t y,
     bool is_blended) {
     uint32_t left, top, width, height;
     if (!clip(x, source->width, target->width, &left, &width)
@@ -77,7 +77,7 @@ void cpixels_draw(
     }
 }
 
-void cpixels_fill(const cpixels_picture *picture, const uint8_t color[4]) {
+void cpixels_fill(const ccodec_picture *picture, const uint8_t color[4]) {
     uint8_t pixel[4] = {color[0], color[1], color[2], color[3]};
     if (picture->channels < 3) pixel[1] = color[3];
     size_t channels = (size_t)picture->channels;
@@ -90,7 +90,7 @@ void cpixels_fill(const cpixels_picture *picture, const uint8_t color[4]) {
 }
 
 void cpixels_clear(
-    const cpixels_picture *picture, int64_t x, int64_t y, uint32_t width, uint32_t height) {
+    const ccodec_picture *picture, int64_t x, int64_t y, uint32_t width, uint32_t height) {
     uint32_t left, top;
     if (!clip(x, width, picture->width, &left, &width)
         || !clip(y, height, picture->height, &top, &height)) {
@@ -102,7 +102,7 @@ void cpixels_clear(
 }
 
 bool cpixels_difference(
-    const cpixels_picture *first, const cpixels_picture *second, cpixels_rectangle *difference) {
+    const ccodec_picture *first, const ccodec_picture *second, cpixels_rectangle *difference) {
     size_t channels = (size_t)first->channels;
     size_t bytes = first->width * channels;
     uint32_t top = 0, bottom = first->height;

@@ -17,12 +17,12 @@ typedef struct {
     uint64_t colours[3];
 } mixture;
 
-static const uint8_t *pixel_at(const cpixels_picture *picture, int64_t x, int64_t y) {
+static const uint8_t *pixel_at(const ccodec_picture *picture, int64_t x, int64_t y) {
     return picture->pixels + (size_t)y * picture->stride + (size_t)x * (size_t)picture->channels;
 }
 
 static inline __attribute__((always_inline)) void add(
-    mixture *sum, const cpixels_picture *source, int64_t x, int64_t y, uint64_t weight,
+    mixture *sum, const ccodec_picture *source, int64_t x, int64_t y, uint64_t weight,
     int colours) {
     if (x < 0 || y < 0 || x >= source->width || y >= source->height) return;
     const uint8_t *pixel = pixel_at(source, x, y);
@@ -67,8 +67,8 @@ static inline __attribute__((always_inline)) void store_opaque(
 }
 
 static inline __attribute__((always_inline)) void rotate_row(
-    const cpixels_picture *source, int64_t cosine, int64_t sine, const uint8_t background[4],
-    const cpixels_picture *target, uint32_t y, int colours) {
+    const ccodec_picture *source, int64_t cosine, int64_t sine, const uint8_t background[4],
+    const ccodec_picture *target, uint32_t y, int colours) {
     bool is_opaque = source->channels == colours, has_alpha = target->channels > colours;
     int64_t width = source->width, height = source->height;
     // Distances from the centre, in halves of a pixel.
@@ -100,8 +100,8 @@ static inline __attribute__((always_inline)) void rotate_row(
 }
 
 ccodec_status cpixels_rotate(
-    const cpixels_picture *source, int32_t cosine, int32_t sine, const uint8_t background[4],
-    const cpixels_picture *target, cinterruption *interruption) {
+    const ccodec_picture *source, int32_t cosine, int32_t sine, const uint8_t background[4],
+    const ccodec_picture *target, cinterruption *interruption) {
     for (uint32_t y = 0; y < target->height; y++) {
         size_t bytes = (size_t)target->width * (size_t)target->channels;
         if (cinterruption_after(interruption, bytes)) return CCODEC_INTERRUPTED;

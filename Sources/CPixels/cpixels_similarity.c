@@ -92,7 +92,7 @@ static size_t padded(uint32_t side) {
 }
 
 ccodec_status cpixels_similarity(
-    const cpixels_picture *first, const cpixels_picture *second, double *similarity,
+    const ccodec_picture *first, const ccodec_picture *second, double *similarity,
     cinterruption *interruption) {
     size_t width = padded(first->width), height = padded(first->height);
     size_t cells = width / CELL;

@@ -55,7 +55,7 @@ static bool configure(const cwebp_options *options, WebPConfig *config) {
 ///
 /// - Returns: false without memory.
 static bool import_pixels(
-    const cwebp_picture *pixels, bool is_argb, cinterruption *interruption,
+    const ccodec_picture *pixels, bool is_argb, cinterruption *interruption,
     WebPPicture *picture) {
     picture->use_argb = is_argb;
     picture->width = (int)pixels->width;
@@ -65,12 +65,12 @@ static bool import_pixels(
         picture->user_data = interruption;
     }
     return pixels->channels == 4
-        ? WebPPictureImportRGBA(picture, pixels->first, (int)pixels->stride)
-        : WebPPictureImportRGB(picture, pixels->first, (int)pixels->stride);
+        ? WebPPictureImportRGBA(picture, pixels->pixels, (int)pixels->stride)
+        : WebPPictureImportRGB(picture, pixels->pixels, (int)pixels->stride);
 }
 
 static ccodec_status encode(
-    const cwebp_picture *pixels, const WebPConfig *config, WebPPicture *picture, output *output,
+    const ccodec_picture *pixels, const WebPConfig *config, WebPPicture *picture, output *output,
     cinterruption *interruption) {
     picture->writer = take;
     picture->custom_ptr = output;
@@ -79,7 +79,7 @@ static ccodec_status encode(
 }
 
 ccodec_status cwebp_encode(
-    const cwebp_picture *pixels, const cwebp_options *options, size_t maximum,
+    const ccodec_picture *pixels, const cwebp_options *options, size_t maximum,
     cinterruption *interruption, uint8_t **bytes, size_t *length) {
     *bytes = NULL;
     *length = 0;
@@ -163,7 +163,7 @@ static ccodec_status failure(const cwebp_animation *animation, const WebPPicture
 }
 
 ccodec_status cwebp_animation_add(
-    cwebp_animation *animation, const cwebp_picture *pixels, uint32_t start_milliseconds) {
+    cwebp_animation *animation, const ccodec_picture *pixels, uint32_t start_milliseconds) {
     if (animation->interruption != NULL && cinterruption_look(animation->interruption)) {
         return CCODEC_INTERRUPTED;
     }

@@ -69,10 +69,10 @@ struct CurveBench {
         var similarity = 0.0
         samples.withUnsafeBufferPointer { samples in
             guard let start = samples.baseAddress else { return }
-            var first = cpixels_picture(
+            var first = ccodec_picture(
                 pixels: UnsafeMutablePointer(mutating: start), stride: stride, width: width,
                 height: height, channels: 3)
-            var second = cpixels_picture(
+            var second = ccodec_picture(
                 pixels: decoded.rows.start + decoded.offset, stride: decoded.stride, width: width,
                 height: height, channels: 3)
             _ = cpixels_similarity(&first, &second, &similarity, nil)
@@ -107,8 +107,10 @@ struct CurveBench {
             var (bytes, count): (UnsafeMutablePointer<UInt8>?, Int) = (nil, 0)
             return samples.withUnsafeBufferPointer { samples in
                 guard let start = samples.baseAddress else { return nil }
-                var picture = cwebp_picture(
-                    first: start, stride: stride, width: width, height: height, channels: 3)
+                // Only read.
+                var picture = ccodec_picture(
+                    pixels: UnsafeMutablePointer(mutating: start), stride: stride, width: width,
+                    height: height, channels: 3)
                 let status = cwebp_encode(&picture, &options, .max, nil, &bytes, &count)
                 return status == CCODEC_OK ? bytes.map { Bytes($0, count) } : nil
             }
@@ -131,8 +133,10 @@ struct CurveBench {
             var (bytes, count): (UnsafeMutablePointer<UInt8>?, Int) = (nil, 0)
             return samples.withUnsafeBufferPointer { samples in
                 guard let start = samples.baseAddress else { return nil }
-                var picture = cavif_picture(
-                    first: start, stride: stride, width: width, height: height, channels: 3)
+                // Only read.
+                var picture = ccodec_picture(
+                    pixels: UnsafeMutablePointer(mutating: start), stride: stride, width: width,
+                    height: height, channels: 3)
                 let status = cavif_encode(
                     &picture, nil, 0, nil, 0, &options, nil, &bytes, &count, &message)
                 return status == CCODEC_OK ? bytes.map { Bytes($0, count) } : nil

@@ -98,19 +98,6 @@ uint8_t *_Nullable cavif_copy_metadata(
 size_t cavif_only_place(
     const uint8_t *bytes, size_t length, const uint8_t *part, size_t part_length);
 
-/// Pixels to encode, orientation applied: red, green, blue, and alpha if there are four channels,
-/// not premultiplied.
-typedef struct {
-    /// The first sample of the first row.
-    const uint8_t *first;
-    /// Distance between rows, in bytes.
-    size_t stride;
-    uint32_t width;
-    uint32_t height;
-    /// 3 or 4.
-    int channels;
-} cavif_picture;
-
 typedef struct {
     /// For colours: 0 (the best) to 63.
     int quantizer;
@@ -125,12 +112,13 @@ typedef struct {
 /// Encodes a picture of 8 bits a sample by aom, on this thread: the same bytes each time. Alpha is
 /// lossless.
 ///
+/// - `picture`: has 3 or 4 channels, orientation applied.
 /// - `profile`: an ICC profile; without one the colours are sRGB.
 /// - `exif`: the TIFF structure of EXIF.
 /// - `interruption`: checked only at the end, since the library makes a picture in one call.
 /// - `bytes`: the file, for the caller to release with `free`; NULL on failure.
 ccodec_status cavif_encode(
-    const cavif_picture *picture, const uint8_t *_Nullable profile, size_t profile_length,
+    const ccodec_picture *picture, const uint8_t *_Nullable profile, size_t profile_length,
     const uint8_t *_Nullable exif, size_t exif_length, const cavif_options *options,
     cinterruption *_Nullable interruption, uint8_t *_Nullable *_Nonnull bytes, size_t *length,
     char message[_Nonnull CCODEC_MESSAGE_BYTES]);

@@ -20,23 +20,13 @@ typedef struct {
     cinterruption *_Nullable interruption;
 } cgif_limits;
 
-/// Destination of the first frame: a canvas of zeros with a spare byte before each row.
-typedef struct {
-    /// The first sample of the first row: red, green, blue, and alpha if there are four channels.
-    uint8_t *first;
-    /// Distance between rows, in bytes.
-    size_t stride;
-    uint32_t width;
-    uint32_t height;
-    /// 3 or 4.
-    int channels;
-} cgif_canvas;
-
 /// Decodes all frames to the file's end, and keeps the pixels of the first if there is a canvas.
 /// Pixels beyond the canvas are dropped. A file that ends behind a block needs no trailer.
+///
+/// - `canvas`: zeros, of 3 or 4 channels.
 ccodec_status cgif_decode(
     const uint8_t *bytes, size_t length, const cgif_limits *limits,
-    const cgif_canvas *_Nullable canvas, char message[_Nonnull CCODEC_MESSAGE_BYTES]);
+    const ccodec_picture *_Nullable canvas, char message[_Nonnull CCODEC_MESSAGE_BYTES]);
 
 /// A frame with its own pixels, as far as it lies within the canvas.
 typedef struct {

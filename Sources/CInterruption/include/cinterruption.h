@@ -33,6 +33,20 @@ typedef enum {
 /// For a text of one line, empty if there is nothing to say.
 #define CCODEC_MESSAGE_BYTES 256
 
+/// Rows from the top, 8-bit samples in the order grey · grey, alpha · red, green, blue · red,
+/// green, blue, alpha. Alpha is straight.
+typedef struct {
+    /// The first sample of the first row.
+    uint8_t *pixels;
+    /// Distance between rows, in bytes.
+    size_t stride;
+    /// In pixels, 1 or more, like the height.
+    uint32_t width;
+    uint32_t height;
+    /// 1 to 4 samples a pixel.
+    int channels;
+} ccodec_picture;
+
 typedef enum {
     CINTERRUPTION_NONE = 0,
     /// The flag was set.

@@ -13,20 +13,6 @@
 
 #pragma clang assume_nonnull begin
 
-/// Rows from the top, 8-bit samples in the order grey · grey, alpha · red, green, blue · red,
-/// green, blue, alpha. Alpha is straight.
-typedef struct {
-    /// The first sample of the first row.
-    uint8_t *pixels;
-    /// Distance between rows, in bytes.
-    size_t stride;
-    /// In pixels, 1 or more, like the height.
-    uint32_t width;
-    uint32_t height;
-    /// 1 to 4 samples a pixel.
-    int channels;
-} cpixels_picture;
-
 /// Applies a Gaussian blur of that standard deviation in pixels, above 0, with colours weighted by
 /// alpha. Edge pixels repeat beyond the edges.
 ///
@@ -34,14 +20,14 @@ typedef struct {
 /// "Theoretical Foundations of Gaussian Convolution by Extended Box Filtering", 2011): O(1) a
 /// pixel, for any deviation. It allocates 2 bytes a sample, and some lines.
 ccodec_status cpixels_blur(
-    const cpixels_picture *picture, double deviation, cinterruption *_Nullable interruption);
+    const ccodec_picture *picture, double deviation, cinterruption *_Nullable interruption);
 
 /// Blends a colour (red, green, blue) over the picture; alpha stays.
 ///
 /// - `alpha`: 255 hides the picture.
 /// - A grey picture takes the first sample of the colour.
 ccodec_status cpixels_tint(
-    const cpixels_picture *picture, const uint8_t color[_Nonnull 3], uint8_t alpha,
+    const ccodec_picture *picture, const uint8_t color[_Nonnull 3], uint8_t alpha,
     cinterruption *_Nullable interruption);
 
 /// Corners of a picture, as a set.
@@ -58,7 +44,7 @@ typedef enum {
 /// - `corners`: a set of `cpixels_corners`.
 /// - The picture has alpha: 2 or 4 channels.
 ccodec_status cpixels_round(
-    const cpixels_picture *picture, double radius, unsigned corners,
+    const ccodec_picture *picture, double radius, unsigned corners,
     cinterruption *_Nullable interruption);
 
 /// Makes pixels grey: each gets its luminance (ITU-R BT.709, computed in linear light) in sRGB's
@@ -66,10 +52,10 @@ ccodec_status cpixels_round(
 ///
 /// - The picture has 3 or 4 channels.
 ccodec_status cpixels_make_grey(
-    const cpixels_picture *picture, cinterruption *_Nullable interruption);
+    const ccodec_picture *picture, cinterruption *_Nullable interruption);
 
 /// Sets all pixels to a colour (red, green, blue, alpha). Grey pictures take the red.
-void cpixels_fill(const cpixels_picture *picture, const uint8_t color[_Nonnull 4]);
+void cpixels_fill(const ccodec_picture *picture, const uint8_t color[_Nonnull 4]);
 
 /// Rotates a picture clockwise about its centre, which is put on the target's centre. Bilinear,
 /// with colours weighted by alpha; the edges are antialiased.
@@ -83,8 +69,8 @@ void cpixels_fill(const cpixels_picture *picture, const uint8_t color[_Nonnull 4
 ///   source and background are opaque.
 /// - Sides are at most 2²⁹.
 ccodec_status cpixels_rotate(
-    const cpixels_picture *source, int32_t cosine, int32_t sine,
-    const uint8_t background[_Nonnull 4], const cpixels_picture *target,
+    const ccodec_picture *source, int32_t cosine, int32_t sine,
+    const uint8_t background[_Nonnull 4], const ccodec_picture *target,
     cinterruption *_Nullable interruption);
 
 /// Draws a picture on another one: over it by its alpha, or in place of its pixels. Pixels beyond
@@ -92,12 +78,12 @@ ccodec_status cpixels_rotate(
 ///
 /// - Both pictures are grey, or both have colour. A target without alpha is opaque.
 void cpixels_draw(
-    const cpixels_picture *source, const cpixels_picture *target, int64_t x, int64_t y,
+    const ccodec_picture *source, const ccodec_picture *target, int64_t x, int64_t y,
     bool is_blended);
 
 /// Sets all samples of a part to 0. The part may extend beyond the picture.
 void cpixels_clear(
-    const cpixels_picture *picture, int64_t x, int64_t y, uint32_t width, uint32_t height);
+    const ccodec_picture *picture, int64_t x, int64_t y, uint32_t width, uint32_t height);
 
 /// In pixels, inside a picture.
 typedef struct {
@@ -111,10 +97,10 @@ typedef struct {
 ///
 /// - Returns: false if all of their samples are equal.
 bool cpixels_difference(
-    const cpixels_picture *first, const cpixels_picture *second, cpixels_rectangle *difference);
+    const ccodec_picture *first, const ccodec_picture *second, cpixels_rectangle *difference);
 
 /// Whether every pixel is fully opaque.
-bool cpixels_is_opaque(const cpixels_picture *picture);
+bool cpixels_is_opaque(const ccodec_picture *picture);
 
 /// The similarity of two pictures of the same size: 1 for equal ones, about 0 for unrelated ones.
 ///
@@ -123,7 +109,7 @@ bool cpixels_is_opaque(const cpixels_picture *picture);
 /// two planes of chroma, weighted 6 : 1 : 1. Transparent pixels are blended over black; right and
 /// bottom edge pixels repeat. The result is the same on every processor.
 ccodec_status cpixels_similarity(
-    const cpixels_picture *first, const cpixels_picture *second, double *similarity,
+    const ccodec_picture *first, const ccodec_picture *second, double *similarity,
     cinterruption *_Nullable interruption);
 
 /// Chromaticities, as CIE x and y.
@@ -158,7 +144,7 @@ typedef struct {
 /// - `primaries`: white lies between red, green and blue, and is whitish; see the caller.
 /// - It allocates 0.5 MB.
 ccodec_status cpixels_convert_to_srgb(
-    const cpixels_picture *picture, int bit_depth, const cpixels_primaries *primaries,
+    const ccodec_picture *picture, int bit_depth, const cpixels_primaries *primaries,
     cpixels_curve curve, cinterruption *_Nullable interruption);
 
 #pragma clang assume_nonnull end

@@ -62,18 +62,6 @@ ccodec_status cwebp_decode(
 uint64_t cwebp_table_bytes(
     const uint8_t *chunks, size_t length, uint32_t width, uint32_t height, uint64_t *effort);
 
-/// Pixels to encode: red, green, blue, and alpha if there are four channels, not premultiplied.
-typedef struct {
-    /// The first sample of the first row.
-    const uint8_t *first;
-    /// Distance between rows, in bytes.
-    size_t stride;
-    uint32_t width;
-    uint32_t height;
-    /// 3 or 4.
-    int channels;
-} cwebp_picture;
-
 typedef struct {
     /// Lossless for every pixel that is not fully transparent.
     bool is_lossless;
@@ -83,7 +71,8 @@ typedef struct {
     int method;
 } cwebp_options;
 
-/// Encodes a picture, with an alpha channel if any pixel is not opaque. Alpha is lossless.
+/// Encodes a picture of 3 or 4 channels, with an alpha channel if any pixel is not opaque. Alpha is
+/// lossless.
 ///
 /// The interruption is checked for each row of blocks, and some twenty times for a lossless
 /// picture.
@@ -92,7 +81,7 @@ typedef struct {
 /// - `bytes`: the file, with its container and without metadata, for the caller to release with
 ///   `free`; NULL on failure.
 ccodec_status cwebp_encode(
-    const cwebp_picture *picture, const cwebp_options *options, size_t maximum,
+    const ccodec_picture *picture, const cwebp_options *options, size_t maximum,
     cinterruption *_Nullable interruption, uint8_t *_Nullable *_Nonnull bytes, size_t *length);
 
 /// The encoder of an animation. It holds three pictures of the canvas's size, and the output twice
@@ -107,11 +96,12 @@ ccodec_status cwebp_animation_begin(
     uint32_t width, uint32_t height, uint32_t plays, const cwebp_options *options,
     cinterruption *_Nullable interruption, cwebp_animation *_Nullable *_Nonnull animation);
 
-/// Adds a frame of the canvas's size. A frame that equals the last one prolongs it.
+/// Adds a frame of the canvas's size and 3 or 4 channels. A frame that equals the last one prolongs
+/// it.
 ///
 /// - `start_milliseconds`: the time from the first frame, not before the last one's.
 ccodec_status cwebp_animation_add(
-    cwebp_animation *animation, const cwebp_picture *picture, uint32_t start_milliseconds);
+    cwebp_animation *animation, const ccodec_picture *picture, uint32_t start_milliseconds);
 
 /// Ends the last frame, and makes the file as `cwebp_encode` does. One frame makes a still picture.
 ccodec_status cwebp_animation_end(

@@ -51,13 +51,9 @@ extension QualityCurve {
             _ raster: borrowing Raster, _ options: cavif_options, _ profile: [UInt8],
             _ exif: [UInt8], _ interruption: Interruption
         ) throws(CodecError) -> ImageBytes {
-            let rows = raster.rows
-            guard let start = rows.rows else { throw .outOfMemory("no pixels") }
+            guard var picture = raster.picture else { throw .outOfMemory("no pixels") }
             var options = options
             var (bytes, count): (UnsafeMutablePointer<UInt8>?, Int) = (nil, 0)
-            var picture = cavif_picture(
-                first: start + 1, stride: rows.row_bytes + 1, width: rows.width,
-                height: rows.height, channels: rows.color_type == 6 ? 4 : 3)
             try LibAVIF.check(interruption) { message in
                 cavif_encode(
                     &picture, profile, profile.count, exif, exif.count, &options,

@@ -50,9 +50,9 @@ extension Raster {
     }
 
     /// The samples as the C functions take them; nil without rows.
-    var picture: cpixels_picture? {
+    var picture: ccodec_picture? {
         rows.rows.map {
-            cpixels_picture(
+            ccodec_picture(
                 pixels: $0 + 1, stride: stride, width: rows.width, height: rows.height,
                 channels: Int32(channels))
         }

@@ -93,21 +93,17 @@
             let raster = try Raster(
                 width: header.widthInPixels, height: header.heightInPixels,
                 channels: header.channels, isClear: true, interruption)
-            try decode(
-                into: cgif_canvas(
-                    first: raster.firstSample, stride: raster.stride, width: raster.rows.width,
-                    height: raster.rows.height, channels: Int32(header.channels)),
-                interruption)
+            try decode(into: raster.picture, interruption)
             return raster
         }
 
         private func decode(
-            into canvas: cgif_canvas?, _ interruption: Interruption
+            into canvas: ccodec_picture?, _ interruption: Interruption
         ) throws(CodecError) {
             let start = try source.start
             var libraryLimits = GIFSource.libraryLimits(interruption)
             try interruption.run { message in
-                func run(_ canvas: UnsafePointer<cgif_canvas>?) -> ccodec_status {
+                func run(_ canvas: UnsafePointer<ccodec_picture>?) -> ccodec_status {
                     cgif_decode(start, source.count, &libraryLimits, canvas, message)
                 }
                 return if let canvas { withUnsafePointer(to: canvas) { run($0) } } else { run(nil) }

@@ -73,11 +73,11 @@ struct OverlayPicture: Sendable {
         self.samples = samples
     }
 
-    func withPicture(_ body: (UnsafePointer<cpixels_picture>) -> Void) {
+    func withPicture(_ body: (UnsafePointer<ccodec_picture>) -> Void) {
         samples.withUnsafeBufferPointer { samples in
             guard let base = samples.baseAddress else { return }
             // Only read.
-            var picture = cpixels_picture(
+            var picture = ccodec_picture(
                 pixels: UnsafeMutablePointer(mutating: base), stride: 4 * widthInPixels,
                 width: UInt32(widthInPixels), height: UInt32(heightInPixels), channels: 4)
             body(&picture)

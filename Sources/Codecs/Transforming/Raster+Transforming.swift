@@ -227,7 +227,7 @@ extension Raster {
     mutating func change(
         _ interruption: Interruption,
         _ body: (
-            UnsafePointer<cpixels_picture>, UnsafeMutablePointer<cinterruption>
+            UnsafePointer<ccodec_picture>, UnsafeMutablePointer<cinterruption>
         ) -> ccodec_status
     ) throws(CodecError) {
         guard var picture else { return }

@@ -73,8 +73,7 @@
             defer { if let encoder { cwebp_animation_free(encoder) } }
             var time = 0
             try animation.forEachFrame { picture, delay throws(CodecError) in
-                let rows = picture.rows
-                guard let start = rows.rows else { throw .outOfMemory("no pixels") }
+                guard var pixels = picture.picture else { throw .outOfMemory("no pixels") }
                 if encoder == nil {
                     var isLossless = false
                     if mayBeLossless {
@@ -84,14 +83,11 @@
                     var options = WebPEncoding.options(
                         isLossless ? .lossless : .quality(quality), recipe)
                     let status = cwebp_animation_begin(
-                        rows.width, rows.height, UInt32(clamping: animation.description.plays),
+                        pixels.width, pixels.height, UInt32(clamping: animation.description.plays),
                         &options, interruption.pointer, &encoder)
                     try check(status, interruption)
                 }
                 guard let encoder else { throw .outOfMemory("no memory for the encoder") }
-                var pixels = cwebp_picture(
-                    first: start + 1, stride: picture.stride, width: rows.width,
-                    height: rows.height, channels: Int32(picture.channels))
                 try check(cwebp_animation_add(encoder, &pixels, UInt32(time)), interruption)
                 // The library's times have 31 bits, and a frame's 24.
                 time = min(time + min(delay.units(perSecond: 1_000), mostDelay), Int(Int32.max))

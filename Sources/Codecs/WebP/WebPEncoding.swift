@@ -126,11 +126,7 @@ extension QualityCurve {
             _ raster: borrowing Raster, _ kind: WebPCoding, _ metadata: WebPMetadata,
             _ recipe: Recipe, _ most: Int, _ interruption: Interruption
         ) throws(CodecError) -> ImageBytes? {
-            let rows = raster.rows
-            guard let start = rows.rows else { throw .outOfMemory("no pixels") }
-            var picture = cwebp_picture(
-                first: start + 1, stride: raster.stride, width: rows.width, height: rows.height,
-                channels: Int32(raster.channels))
+            guard var picture = raster.picture else { throw .outOfMemory("no pixels") }
             var options = options(kind, recipe)
             var (bytes, count): (UnsafeMutablePointer<UInt8>?, Int) = (nil, 0)
             switch cwebp_encode(&picture, &options, most, interruption.pointer, &bytes, &count)
