@@ -60,12 +60,13 @@ enum Sample {
     }
 
     /// A fresh copy of another cache.
-    static let seeded = SeededCopy(
+    static let seeded: SeededCopy = (
         validation: ResourceValidation(
             location: ResourceLocation(url: url.text, finalURL: nil, host: url.origin),
             response: StoredResponse(entityTag: "\"s\""), fetchedAt: time, validatedAt: time,
             expiresAt: time.advanced(by: .seconds(20))),
-        source: source, images: [image(5), image(6)])
+        source: source, images: [image(5), image(6)]
+    )
 
     static let part = PartialBody(
         url: url.text, count: 2 << 20, validator: .entityTag("\"e\""), total: 3 << 20)

@@ -245,11 +245,12 @@ final class FakeRun: EventSource, StageProviding, RunRecording, RunObserving {
             var findings = Findings.nothing
             findings.copy = copy
             if entry.state.isSeeded, chance(80) {
-                findings.seeded = SeededCopy(
+                findings.seeded = (
                     validation: ResourceValidation(
                         location: ResourceLocation(url: request.key, finalURL: nil, host: "h"),
                         response: StoredResponse(), validatedAt: wallTime, expiresAt: wallTime),
-                    source: FakeRun.source, images: variants.map { _ in FakeRun.image })
+                    source: FakeRun.source, images: variants.map { _ in FakeRun.image }
+                )
             }
             found = .entry(findings, isAhead: isAhead)
         }

@@ -57,12 +57,16 @@ struct ProgressLineTests {
     @Test func namesTheHostThatHoldsTheRunUp() {
         var line = ProgressLine()
         var held = progress(done: 10, of: 100, seconds: 1)
-        held.holdUp = HoldUp(host: "https://a.example", inFlight: 8, waiting: 82)
+        held.holdUp = (
+            host: "https://a.example", perSecond: nil, inFlight: 8, waiting: 82, pause: nil
+        )
         #expect(
             visible(line.render(held, width: 200)).hasSuffix(
                 ", held up by https://a.example (8 at once, 82 waiting)"))
-        held.holdUp = HoldUp(
-            host: "https://a.example", inFlight: 0, waiting: 82, pause: .milliseconds(11_600))
+        held.holdUp = (
+            host: "https://a.example", perSecond: nil, inFlight: 0, waiting: 82,
+            pause: .milliseconds(11_600)
+        )
         #expect(
             line.line(held).hasSuffix(
                 ", held up by https://a.example (82 waiting, next request in 12 s)"))

@@ -73,7 +73,7 @@ extension CacheCatalog {
                     guard images.count == recipes.count, images.allSatisfy(\.isPossible) else {
                         return nil
                     }
-                    return SeededCopy(validation: validation, source: source, images: images)
+                    return (validation: validation, source: source, images: images)
                 } catch let error as SQLiteError where error.code.primary == .corrupt {
                     return nil
                 }

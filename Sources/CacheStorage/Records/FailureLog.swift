@@ -133,17 +133,12 @@ package struct FailureLog: Sendable {
     /// The values that a run's end gives to a failure. `isHostDown`: whether no URL of the host
     /// succeeded in the run.
     package typealias Settlement = (
-        kind: FailureRecord.FailureKind, runsInARow: Int, blacklistedUntil: Timestamp?,
+        kind: FailureClass, runsInARow: Int, blacklistedUntil: Timestamp?,
         isHostDown: Bool
     )
 }
 
 package struct FailureRecord: Sendable {
-    /// A permanent failure blacklists at once, a transient one after several runs.
-    package enum FailureKind: String, Sendable {
-        case permanent, transient
-    }
-
     package var key: String
     /// Without user information.
     package var url: String
@@ -163,8 +158,8 @@ package struct FailureRecord: Sendable {
     package struct Streak: Sendable {
         /// Including retries; redirects are part of their attempt.
         package var attempts: Int
-        /// The kind that ``runsInARow`` counts.
-        package var kind: FailureKind
+        /// The kind that ``runsInARow`` counts; never ``FailureClass/ours``.
+        package var kind: FailureClass
         /// Consecutive completed runs in which it failed in this kind.
         package var runsInARow = 0
         package var firstFailedAt: Timestamp
@@ -189,7 +184,7 @@ package struct FailureRecord: Sendable {
 
     package init(
         key: String, url: String, host: String, reason: FailureReason, httpStatus: Int?,
-        curlCode: Int?, message: String, attempts: Int, kind: FailureKind, failedAt: Timestamp,
+        curlCode: Int?, message: String, attempts: Int, kind: FailureClass, failedAt: Timestamp,
         conditions: String? = nil
     ) {
         self.key = key
@@ -228,7 +223,7 @@ package struct FailureRecord: Sendable {
 
     init?(_ row: borrowing Statement) throws {
         guard let reason = FailureReason(rawValue: try row.text(3)),
-            let kind = FailureKind(rawValue: try row.text(8))
+            let kind = FailureClass(rawValue: try row.text(8)), kind != .ours
         else { return nil }
         self.init(
             key: try row.text(0), url: try row.text(1), host: try row.text(2), reason: reason,

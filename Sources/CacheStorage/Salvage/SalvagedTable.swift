@@ -106,7 +106,7 @@ struct SalvagedTable: Sendable {
         return { row in
             guard try !row.text(columns["key"]).isEmpty, try !row.text(columns["url"]).isEmpty,
                 FailureReason(rawValue: try row.text(columns["reason"])) != nil,
-                FailureRecord.FailureKind(rawValue: try row.text(columns["class"])) != nil
+                let kind = FailureClass(rawValue: try row.text(columns["class"])), kind != .ours
             else { return false }
             return try row.areCounts(counts)
         }

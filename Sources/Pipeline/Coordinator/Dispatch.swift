@@ -1,7 +1,9 @@
 import EntryLifecycle
 import EntryQueue
+import HTTPSemantics
 import PrefetchModel
 import Scheduling
+import Transfers
 
 /// Decides which entry has its turn next: the queues, the hosts in use, and the retries.
 ///
@@ -263,8 +265,60 @@ struct Dispatch {
         // The scheduler knows hosts by number; an entry has the name.
         let entry = load.waitingEntry ?? uses.first { $0.value.start.host.isOf(load) }?.key
         guard let machine = entry.flatMap({ store[$0] }) else { return nil }
-        return HoldUp(
-            host: machine.target.origin, inFlight: load.running, waiting: load.waiting,
-            pause: load.wakeTime.map { $0 - now }.flatMap { $0 < Dispatch.shownPause ? nil : $0 })
+        return (
+            host: machine.target.origin, perSecond: nil, inFlight: load.running,
+            waiting: load.waiting,
+            pause: load.wakeTime.map { $0 - now }.flatMap { $0 < Dispatch.shownPause ? nil : $0 }
+        )
+    }
+}
+
+extension HostPacing.Observation {
+    init(_ completion: TransferCompletion, isRepeated: Bool) {
+        self = .nothing
+        if case .response(let response, _) = completion.result {
+            quota = RateLimitFields.quota(of: response.fields, receivedAt: response.receivedAt)
+        }
+        latency = completion.connection?.timeToFirstByte
+        self.isRepeated = isRepeated
+        isShared = completion.connection?.version == .http2
+    }
+}
+
+extension HostPacing.Signal {
+    init(_ result: TransferCompletion.TransferResult) {
+        switch result {
+        case .cancelled:
+            self = .nothing
+        case .refused:
+            self = .answered
+        case .response(let response, _):
+            guard Response.isRefusalForPace(response.status) else {
+                self = .answered
+                return
+            }
+            self = .overloaded(
+                retryAfter: RetryAfter.delay(of: response.fields, receivedAt: response.receivedAt))
+        case .failure(let failure):
+            // A host that began to respond is reachable.
+            self = failure.httpStatus == nil ? HostPacing.Signal(ofUnanswered: failure) : .brokeOff
+        }
+    }
+
+    private init(ofUnanswered failure: TransferFailure) {
+        switch failure.persistence {
+        case .absent: self = .absent(failure.reason)
+        case .untrusted: self = .untrusted
+        case .unknown:
+            switch failure.reason {
+            case .dns, .connect, .tls, .timeout, .stalled, .interrupted:
+                self = .unreachable(failure.reason)
+            case .invalidEntry, .unsupportedScheme, .refusedAddress, .redirect, .httpStatus,
+                .tooLarge, .notAnImage, .corruptImage, .tooManyPixels, .unsupportedImage,
+                .uncacheable, .otherFormat, .belowMinimumSize, .overMaximumAspect,
+                .belowMinimumBytes, .notSelected, .robots, .bodyFilter, .disk, .internal:
+                self = .nothing
+            }
+        }
     }
 }

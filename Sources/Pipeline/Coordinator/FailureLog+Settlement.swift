@@ -17,10 +17,7 @@ extension FailureLog {
         let failureClass = FailurePolicy.failureClass(
             of: record.reason, httpStatus: record.httpStatus,
             blacklisting: settings.blacklistedStatuses(atHostIn: record.host))
-        guard !isExplained, let kind = FailureRecord.FailureKind(rawValue: failureClass.rawValue)
-        else {
-            return nil
-        }
+        guard !isExplained, failureClass != .ours else { return nil }
         // Permanent failures are consecutive only for the same cause.
         let isSame =
             failureClass != .permanent
@@ -29,20 +26,19 @@ extension FailureLog {
                     && ($0.conditions == nil || $0.conditions == record.conditions)
             } ?? false
         let runs = FailurePolicy.nextRunsInARow(
-            previous: FailureClass(rawValue: record.streak.kind.rawValue).flatMap {
-                isSame ? ($0, record.streak.runsInARow) : nil
-            }, now: failureClass)
+            previous: isSame ? (record.streak.kind, record.streak.runsInARow) : nil,
+            now: failureClass)
         let duration = FailurePolicy.blacklistDuration(
             confirmations: FailurePolicy.confirmations(
                 failureClass, reason: record.reason, runsInARow: runs))
         let isHostDown =
-            kind == .transient && !ledger.hasSuccess(at: record.host)
+            failureClass == .transient && !ledger.hasSuccess(at: record.host)
             && RetryPolicy.isRetried(record.reason, httpStatus: record.httpStatus)
         let end = duration.map {
             record.streak.lastFailedAt.advanced(
                 by: isHostDown ? min($0, FailurePolicy.maximumDurationOfDownHost) : $0)
         }
-        return (kind, runs, end, isHostDown)
+        return (failureClass, runs, end, isHostDown)
     }
 }
 
@@ -63,15 +59,13 @@ extension FailureRecord {
             of: reason, httpStatus: machine.httpStatus, blacklisting: statuses)
         let isHarmless = FailurePolicy.isKnown(
             of: reason, httpStatus: machine.httpStatus, blacklisting: statuses)
-        guard
-            let kind = isHarmless
-                ? .transient : FailureRecord.FailureKind(rawValue: failureClass.rawValue)
-        else { return nil }
+        guard isHarmless || failureClass != .ours else { return nil }
         let own = settings.at(hostIn: entry.listedURL.text)
         self.init(
             key: entry.key, url: entry.listedURL.withoutCredentials.text, host: entry.url.origin,
             reason: reason, httpStatus: machine.httpStatus, curlCode: machine.curlCode,
-            message: message, attempts: machine.attempts, kind: kind, failedAt: now,
+            message: message, attempts: machine.attempts,
+            kind: isHarmless ? .transient : failureClass, failedAt: now,
             conditions: FailureConditions(of: reason) { setting in
                 variants.failed.flatMap { own.value(of: setting, failed: $0) }
                     ?? own.value(

@@ -1,4 +1,7 @@
 import CacheStorage
+import EntryLifecycle
+import HTTPSemantics
+import Hashing
 import PrefetchModel
 import Threading
 
@@ -162,5 +165,151 @@ final class EntryLookup: Sendable {
         guard let (cache, index) = seed else { return nil }
         return try SeedLookup(
             cache.source, index: index, configuration: rules.configuration, wallClock: wallClock)
+    }
+}
+
+/// Finds entries that need a request, although their images are fresh in a seed cache.
+///
+/// For one thread.
+struct SeedLookup {
+    private let reader: CacheReader
+    private let index: FreshnessIndex
+    private let configuration: RunConfiguration
+    private let wallClock: @Sendable () -> Timestamp
+
+    init(
+        _ source: CacheCatalog, index: FreshnessIndex, configuration: RunConfiguration,
+        wallClock: @escaping @Sendable () -> Timestamp
+    ) throws(StorageError) {
+        reader = try CacheReader(source.directory, matchesVary: configuration.matchesVary())
+        self.index = index
+        self.configuration = configuration
+        self.wallClock = wallClock
+    }
+
+    func apply(to looked: inout LookedUpBatch) throws(StorageError) {
+        let batch = looked.batch
+        let numbers = batch.records.indices.filter {
+            looked.findings[$0].state.asksOrigin || looked.findings[$0].blacklisting != nil
+        }
+        guard !numbers.isEmpty else { return }
+        let asked = AskedVariants(configuration.images.variants, of: batch, hasher: SHA256Hasher())
+        let all = asked.fingerprints(of: looked.findings.map(\.fingerprint))
+        let records = try index.records(
+            of: numbers.flatMap { all[asked.places(of: $0)] }, with: reader)
+        let now = wallClock()
+        var next = 0
+        for number in numbers {
+            let found = records[next..<next + asked.places(of: number).count]
+            next = found.endIndex
+            let extras = batch.extras(of: batch.records[number])
+            guard let first = found.first ?? nil,
+                found.allSatisfy({ $0?.resourceID == first.resourceID }),
+                let expiresAt = try reader.warmUntil(
+                    first, by: configuration, extras: extras, at: now)
+            else { continue }
+            if let digest = extras?.sourceDigest,
+                try reader.wereMade(of: [(first.resourceID, digest)]) != [true]
+            {
+                continue
+            }
+            looked.findings[number].state = .seeded(expiresAt: expiresAt)
+        }
+    }
+}
+
+extension CacheReader {
+    /// Returns the expiry, by a run's rules, of a copy that is used without a request; nil for
+    /// another.
+    func warmUntil(
+        _ record: FreshnessRecord, by configuration: RunConfiguration, extras: EntryExtras?,
+        at now: Timestamp
+    ) throws(StorageError) -> Timestamp? {
+        let rules = configuration.lifetimes.rules(extras)
+        switch configuration.lifetimes.refresh {
+        case .none:
+            return Freshness.extendedExpiry(
+                validatedAt: record.validatedAt, expiresAt: record.expiresAt, at: now, rules: rules)
+        case .all, .force: return nil
+        case .stale:
+            guard
+                Freshness.isFresh(
+                    validatedAt: record.validatedAt, expiresAt: record.expiresAt, at: now,
+                    rules: rules),
+                try matchesVary(record, configuration, extras)
+            else { return nil }
+            return Freshness.expiry(
+                validatedAt: record.validatedAt, expiresAt: record.expiresAt, rules: rules)
+        }
+    }
+
+    private func matchesVary(
+        _ record: FreshnessRecord, _ configuration: RunConfiguration, _ extras: EntryExtras?
+    ) throws(StorageError) -> Bool {
+        guard let extras, !extras.headers.isEmpty else { return try matchesVary(record) }
+        return try matchesVary(
+            record, isSelected: configuration.matchesVary(userFields: extras.headers))
+    }
+}
+
+/// The variants of a batch's entries: mostly the run's.
+struct AskedVariants {
+    /// A class: a value would be copied with all of its references for each entry.
+    private final class Asked {
+        let variants: VariantSet
+        let names: [VariantName]
+        let recipes: [RecipeFingerprint]
+
+        init(_ variants: VariantSet, hasher: borrowing SHA256Hasher) {
+            self.variants = variants
+            names = variants.map(\.name)
+            recipes = variants.map { RecipeFingerprint($0.recipeText, hasher: hasher) }
+        }
+    }
+
+    private let usual: Asked
+    private var own: [Int: Asked] = [:]
+    /// The index of the first variant of each record; empty when all have the run's variants.
+    private var starts: [Int] = []
+
+    init(_ variants: VariantSet, of batch: EntryBatch, hasher: borrowing SHA256Hasher) {
+        usual = Asked(variants, hasher: hasher)
+        guard !batch.extras.isEmpty else { return }
+        for (number, record) in batch.records.enumerated() {
+            guard let extras = batch.extras(of: record), extras.changesVariants else { continue }
+            own[number] = Asked(variants.applying(extras), hasher: hasher)
+        }
+        guard !own.isEmpty else { return }
+        var start = 0
+        starts.reserveCapacity(batch.records.count + 1)
+        for number in batch.records.indices {
+            starts.append(start)
+            start += asked(number).recipes.count
+        }
+        starts.append(start)
+    }
+
+    private func asked(_ number: Int) -> Asked { own.isEmpty ? usual : own[number] ?? usual }
+
+    func variants(of number: Int) -> VariantSet { asked(number).variants }
+
+    func names(of number: Int) -> [VariantName] { asked(number).names }
+
+    func isOwn(_ number: Int) -> Bool { !own.isEmpty && own[number] != nil }
+
+    func places(of number: Int) -> Range<Int> {
+        guard starts.isEmpty else { return starts[number]..<starts[number + 1] }
+        return (number * usual.recipes.count)..<((number + 1) * usual.recipes.count)
+    }
+
+    func fingerprints(of keys: [KeyFingerprint]) -> [VariantFingerprint] {
+        var fingerprints: [VariantFingerprint] = []
+        fingerprints.reserveCapacity(starts.last ?? keys.count * usual.recipes.count)
+        for (number, key) in keys.enumerated() {
+            for recipe in asked(number).recipes {
+                fingerprints.append(VariantFingerprint(key, recipe))
+            }
+        }
+        return fingerprints
     }
 }

@@ -84,18 +84,8 @@ package struct Credentials: Hashable, Sendable {
 }
 
 /// A certificate for TLS client authentication, in PEM files.
-package struct ClientCertificate: Hashable, Sendable {
-    package let file: String
-    /// The file of the private key; nil if ``file`` has it.
-    package let keyFile: String?
-    package let fingerprint: String
-
-    package init(file: String, keyFile: String?, fingerprint: String) {
-        self.file = file
-        self.keyFile = keyFile
-        self.fingerprint = fingerprint
-    }
-}
+/// `keyFile` is the file of the private key; nil if `file` has it.
+package typealias ClientCertificate = (file: String, keyFile: String?, fingerprint: String)
 
 /// Fixed addresses for a name and port, in the form of `curl --resolve`.
 package struct HostAddresses: Hashable, Sendable {

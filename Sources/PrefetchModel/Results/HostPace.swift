@@ -50,21 +50,10 @@ package struct HostPace: Hashable, Sendable {
 }
 
 /// A host that limits the speed of a run.
-package struct HoldUp: Hashable, Sendable {
-    package var host: String
-    package var perSecond: Double?
-    package var inFlight: Int
-    package var waiting: Int
-    /// The remaining pause of the host; nil if it is being requested.
-    package var pause: Duration?
-
-    package init(host: String, inFlight: Int, waiting: Int, pause: Duration? = nil) {
-        self.host = host
-        self.inFlight = inFlight
-        self.waiting = waiting
-        self.pause = pause
-    }
-}
+/// `pause` is the remaining pause of the host; nil if it is being requested.
+package typealias HoldUp = (
+    host: String, perSecond: Double?, inFlight: Int, waiting: Int, pause: Duration?
+)
 
 /// A pause of a host that held up a run, as seen about once a second.
 package struct HostPause: Hashable, Sendable {

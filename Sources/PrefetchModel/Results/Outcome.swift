@@ -96,6 +96,20 @@ package enum FailureReason: String, CaseIterable, BitwiseCopyable, Sendable {
         uniqueKeysWithValues: allCases.enumerated().map { ($1, $0) })
 }
 
+/// The consequence of a failure for later runs. The raw values are stored.
+package enum FailureClass: String, CaseIterable, Hashable, Sendable {
+    /// Another request gives the same response: the URL is blacklisted from the first failed run on
+    /// (`uncacheable` from the second).
+    case permanent
+    /// The failure may be temporary: the URL is retried in this run and in later ones. It is
+    /// blacklisted after ``FailurePolicy/transientRunsToBlacklist`` failed runs in a row.
+    case transient
+    /// The cause is local or lies with the user: neither blacklisted nor counted. Unless
+    /// ``FailurePolicy/isKnown(of:httpStatus:)``, nothing is stored, and the URL's row stays as it
+    /// is.
+    case ours
+}
+
 /// A reason for failing, and one line for the user.
 package struct Failure: Error, Hashable, Sendable {
     package let reason: FailureReason

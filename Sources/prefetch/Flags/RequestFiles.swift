@@ -67,9 +67,10 @@ enum RequestFiles {
                 "\(key ?? file): the private key is encrypted",
                 hint: "openssl pkey -in \(key ?? file) -out PLAIN writes one that is not")
         }
-        return ClientCertificate(
+        return (
             file: file, keyFile: key,
-            fingerprint: SHA256Hasher().digest(of: text + (ownText ?? "")).description)
+            fingerprint: SHA256Hasher().digest(of: text + (ownText ?? "")).description
+        )
     }
 
     static func addresses(_ text: String) throws -> HostAddresses {

@@ -285,7 +285,7 @@ struct MetadataChangeTests {
     // MARK: Failures
 
     private func failure(
-        _ key: String, kind: FailureRecord.FailureKind = .permanent, at milliseconds: Int64
+        _ key: String, kind: FailureClass = .permanent, at milliseconds: Int64
     ) -> MetadataChange {
         .failure(
             FailureRecord(
