@@ -54,8 +54,8 @@ extension EntryMachine {
         guard journey.route.visited.isEmpty, journey.usesMemory, journey.usesConditions,
             !journey.route.followsMemory, context.rules.redirects.followsMemory,
             context.rules.redirects.maximum > 0, let copy = journey.findings.copy,
-            copy.urls.requested == entry.url.withoutCredentials.text,
-            let target = copy.urls.permanentTarget,
+            copy.validation.location.url == entry.url.withoutCredentials.text,
+            let target = copy.permanentTarget,
             target != journey.route.target.withoutCredentials,
             context.rules.redirects.mayLead(from: entry.url, to: target)
         else { return nil }
@@ -70,12 +70,14 @@ extension EntryMachine {
         guard context.rules.usesStoredCopies, journey.usesConditions,
             let copy = journey.findings.copy,
             context.rules.ignoredQuery.areEqual(
-                journey.route.target.withoutCredentials.text, copy.urls.responding),
+                journey.route.target.withoutCredentials.text,
+                copy.validation.location.respondingURL),
             copy.isComplete || copy.original?.isWhole == true
         else { return [] }
+        let stored = copy.validation.response
         let matchesVary =
-            copy.response.vary.map { Vary.matches($0, request: requestFields(context)) } ?? true
-        return copy.response.conditionalFields(matchesVary: matchesVary)
+            stored.vary.map { Vary.matches($0, request: requestFields(context)) } ?? true
+        return stored.conditionalFields(matchesVary: matchesVary)
     }
 
     /// The fields of the present request that a response may vary on.
@@ -122,7 +124,8 @@ extension EntryMachine {
         let findings = findings
         guard context.phase.decodes, let seeded = findings.seeded,
             findings.copy?.others.isEmpty ?? true,
-            findings.copy.map({ $0.validatedAt <= seeded.validation.validatedAt }) ?? true,
+            findings.copy.map({ $0.validation.validatedAt <= seeded.validation.validatedAt })
+                ?? true,
             // The seed may have changed since its row was judged.
             entry.extras?.sourceDigest.map({ $0 == seeded.source.digest }) ?? true
         else { return fetchAgain(context) }

@@ -99,7 +99,7 @@ extension EntryMachine {
         if let confirmation {
             stored = EntryEnd.Stored(ends, confirmation, remark: remark)
         } else {
-            var expiresAt = copy.expiresAt
+            var expiresAt = copy.validation.expiresAt
             if case .derivable(let newExpiry) = entry.state {
                 expiresAt = max(expiresAt, newExpiry)
             }

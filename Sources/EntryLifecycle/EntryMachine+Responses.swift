@@ -112,10 +112,10 @@ extension EntryMachine {
     private mutating func confirm(
         _ response: Response, _ cost: TransferCost, _ context: EntryContext
     ) -> EntryAction {
-        guard let copy = findings.copy, copy.response.isConfirmed(by: response.fields) else {
-            return fetchAgain(context)
-        }
-        let (updated, fields) = copy.response.updated(
+        guard let stored = findings.copy?.validation.response,
+            stored.isConfirmed(by: response.fields)
+        else { return fetchAgain(context) }
+        let (updated, fields) = stored.updated(
             by: response.fields, varyingOn: requestFields(context),
             receivedAt: response.receivedAt)
         guard let expiresAt = expiry(fields, response, cost, context) else {

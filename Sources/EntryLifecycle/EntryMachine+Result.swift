@@ -119,7 +119,7 @@ extension EntryMachine {
         else { return }
         result.message = "\(result.message ?? ""); the copy of \(copy.fetchedAt) stays"
         result.stored = kept.image
-        result.expiresAt = copy.expiresAt
+        result.expiresAt = copy.validation.expiresAt
     }
 }
 

@@ -20,21 +20,12 @@ package struct StoredCopy: Sendable {
     package typealias Kept = (image: StoredImage, isNamed: Bool)
     package typealias Original = (image: StoredImage, isWhole: Bool)
 
-    /// The URLs of the transfer that brought it, without user information.
-    struct URLs: Sendable {
-        let requested: String
-        /// At the end of all redirects.
-        let responding: String
-        /// The target of the permanent redirects that directly follow ``requested``.
-        let permanentTarget: RequestURL?
-    }
-
     package let resource: Int64
-    let urls: URLs
-    package let response: StoredResponse
-    package let fetchedAt: Timestamp
-    package let validatedAt: Timestamp
-    package let expiresAt: Timestamp
+    /// The last one, with the arrival time of the body. Its URLs are those of the transfer that
+    /// brought it, without user information.
+    package let validation: ResourceValidation
+    /// ``ResourceLocation/permanentURL``, if it can be requested.
+    let permanentTarget: RequestURL?
     package let sourceDigest: ContentDigest
     /// As ``Placeholder/thumbHash``, if there is a placeholder.
     package let thumbHash: [UInt8]?
@@ -45,17 +36,13 @@ package struct StoredCopy: Sendable {
     package let others: [RequestedVariant]
 
     package init(
-        resource: Int64, url: String, responseURL: String, permanentTarget: RequestURL?,
-        response: StoredResponse, fetchedAt: Timestamp, validatedAt: Timestamp,
-        expiresAt: Timestamp, sourceDigest: ContentDigest, thumbHash: [UInt8]? = nil, kept: [Kept?],
+        resource: Int64, validation: ResourceValidation, permanentTarget: RequestURL?,
+        sourceDigest: ContentDigest, thumbHash: [UInt8]? = nil, kept: [Kept?],
         original: Original?, others: [RequestedVariant] = []
     ) {
         self.resource = resource
-        urls = URLs(requested: url, responding: responseURL, permanentTarget: permanentTarget)
-        self.response = response
-        self.fetchedAt = fetchedAt
-        self.validatedAt = validatedAt
-        self.expiresAt = expiresAt
+        self.validation = validation
+        self.permanentTarget = permanentTarget
         self.sourceDigest = sourceDigest
         self.thumbHash = thumbHash
         self.kept = kept
@@ -63,6 +50,7 @@ package struct StoredCopy: Sendable {
         self.others = others
     }
 
+    var fetchedAt: Timestamp { validation.fetchedAt ?? validation.validatedAt }
     package var isComplete: Bool { kept.allSatisfy { $0 != nil } }
     var isEmpty: Bool { kept.allSatisfy { $0 == nil } }
 }

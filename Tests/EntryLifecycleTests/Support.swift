@@ -46,10 +46,14 @@ enum Sample {
         responseURL: String? = nil, others: Bool = false
     ) -> StoredCopy {
         StoredCopy(
-            resource: 7, url: url.text, responseURL: responseURL ?? url.text,
+            resource: 7,
+            validation: ResourceValidation(
+                location: ResourceLocation(
+                    url: url.text, finalURL: responseURL, permanentURL: permanentTarget,
+                    host: url.origin),
+                response: StoredResponse(entityTag: "\"e\""), fetchedAt: time,
+                validatedAt: time, expiresAt: time.advanced(by: .seconds(10))),
             permanentTarget: permanentTarget.map { RequestURL(normalized: $0) },
-            response: StoredResponse(entityTag: "\"e\""), fetchedAt: time,
-            validatedAt: time, expiresAt: time.advanced(by: .seconds(10)),
             sourceDigest: source.digest,
             kept: kept.enumerated().map { position, isThere in
                 isThere

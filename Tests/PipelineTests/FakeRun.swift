@@ -233,10 +233,12 @@ final class FakeRun: EventSource, StageProviding, RunRecording, RunObserving {
             let stored = entry.state.isFoundByKey && chance(70) ? 1 : entry.resource
             let copy = stored.map { resource in
                 StoredCopy(
-                    resource: resource, url: request.key, responseURL: request.key,
-                    permanentTarget: nil, response: StoredResponse(entityTag: "\"e\""),
-                    fetchedAt: wallTime, validatedAt: wallTime, expiresAt: wallTime,
-                    sourceDigest: FakeRun.image.digest,
+                    resource: resource,
+                    validation: ResourceValidation(
+                        location: ResourceLocation(url: request.key, finalURL: nil, host: "h"),
+                        response: StoredResponse(entityTag: "\"e\""), fetchedAt: wallTime,
+                        validatedAt: wallTime, expiresAt: wallTime),
+                    permanentTarget: nil, sourceDigest: FakeRun.image.digest,
                     kept: variants.map { _ in
                         chance(60) ? (image: FakeRun.image, isNamed: true) : nil
                     },

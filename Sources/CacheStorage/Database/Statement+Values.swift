@@ -43,12 +43,16 @@ extension Statement {
         }
     }
 
-    /// Reads `url, final_url, permanent_url, redirects, host`.
-    func location(from column: Int32) throws(SQLiteError) -> ResourceLocation {
-        ResourceLocation(
-            url: try text(column), finalURL: try optionalText(column + 1),
-            permanentURL: try optionalText(column + 2), redirects: try count(column + 3),
-            host: try text(column + 4))
+    /// Reads `url, final_url, permanent_url, redirects, host`, the columns of ``response(from:)``,
+    /// and `fetched_at, validated_at, expires_at`.
+    func validation(from column: Int32) throws(SQLiteError) -> ResourceValidation {
+        ResourceValidation(
+            location: ResourceLocation(
+                url: try text(column), finalURL: try optionalText(column + 1),
+                permanentURL: try optionalText(column + 2), redirects: try count(column + 3),
+                host: try text(column + 4)),
+            response: try response(from: column + 5), fetchedAt: try time(column + 12),
+            validatedAt: try time(column + 13), expiresAt: try time(column + 14))
     }
 
     /// Reads `etag, last_modified, cache_control, expires, vary, date, content_type`.

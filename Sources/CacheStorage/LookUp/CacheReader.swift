@@ -309,11 +309,8 @@ extension Statement {
 /// The cache's complete record of one resource.
 package struct CachedCopy: Sendable {
     package let resourceID: Int64
-    package let location: ResourceLocation
-    package let response: StoredResponse
-    package let fetchedAt: Timestamp
-    package let validatedAt: Timestamp
-    package let expiresAt: Timestamp
+    /// The last one, with the arrival time of the body.
+    package let validation: ResourceValidation
     package let sourceDigest: ContentDigest
     package let sourceFormat: String
     /// As ``Placeholder/thumbHash``; nil without one.
@@ -370,11 +367,8 @@ package struct CachedCopy: Sendable {
             }.compactMap(\.self)
             return try resource.first([.integer(identifier)]) { row in
                 CachedCopy(
-                    resourceID: identifier,
-                    location: try row.location(from: 0), response: try row.response(from: 5),
-                    fetchedAt: try row.time(12), validatedAt: try row.time(13),
-                    expiresAt: try row.time(14), sourceDigest: try row.digest(15),
-                    sourceFormat: try row.text(16),
+                    resourceID: identifier, validation: try row.validation(from: 0),
+                    sourceDigest: try row.digest(15), sourceFormat: try row.text(16),
                     thumbHash: row.isNull(17) ? nil : try row.blob(17), images: images,
                     names: names)
             }

@@ -123,9 +123,7 @@ extension Statement {
         guard let format = ImageFormat(rawValue: try text(17)), try count(18) < largest,
             try count(19) < largest, try count(20) <= ContentFile.largestSize
         else { return nil }
-        let validation = ResourceValidation(
-            location: try location(from: 1), response: try response(from: 6),
-            fetchedAt: try time(13), validatedAt: try time(14), expiresAt: try time(15))
+        let validation = try self.validation(from: 1)
         var placeholder: Placeholder?
         if !isNull(21) {
             // The image is taken without an impossible colour.

@@ -216,7 +216,7 @@ extension RunCoordinator {
             }
             input = .body(
                 CodecJob.Download(
-                    body: body, originURL: validation.location.finalURL ?? validation.location.url,
+                    body: body, originURL: validation.location.respondingURL,
                     hasFramedBody: isFramed, known: known,
                     expected: entry.extras?.sourceDigest, stored: stored, others: others,
                     part: part))

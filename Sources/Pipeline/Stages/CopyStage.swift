@@ -143,11 +143,10 @@ extension StoredCopy {
                 !$0.image.isDecoded && Recipe.haveSameFilter($0.recipe, wanted)
             }?.image
         self.init(
-            resource: copy.resourceID, url: copy.location.url,
-            responseURL: copy.location.finalURL ?? copy.location.url,
-            permanentTarget: copy.location.permanentURL.flatMap(RequestURL.init(remembered:)),
-            response: copy.response, fetchedAt: copy.fetchedAt, validatedAt: copy.validatedAt,
-            expiresAt: copy.expiresAt, sourceDigest: copy.sourceDigest, thumbHash: copy.thumbHash,
+            resource: copy.resourceID, validation: copy.validation,
+            permanentTarget: copy.validation.location.permanentURL.flatMap(
+                RequestURL.init(remembered:)),
+            sourceDigest: copy.sourceDigest, thumbHash: copy.thumbHash,
             kept: variants.map { variant -> Kept? in
                 guard
                     let image = copy.image(

@@ -32,6 +32,9 @@ package struct ResourceLocation: Hashable, Sendable {
     /// Scheme, host and port of ``url``.
     package var host: String
 
+    /// The URL at the end of all redirects.
+    package var respondingURL: String { finalURL ?? url }
+
     package init(
         url: String, finalURL: String?, permanentURL: String? = nil, redirects: Int = 0,
         host: String

@@ -55,9 +55,9 @@ struct MetadataChangeTests {
         }
         #expect(try lookup(["http://a/2"])[0]?.expiresAt == time(1000))
         let copy = try #require(try lookup.reader.copies(of: [identifier])[0])
-        #expect(copy.response == validation.response)
-        #expect(copy.location.finalURL == "http://b/1")
-        #expect(copy.fetchedAt == time(10))
+        #expect(copy.validation.response == validation.response)
+        #expect(copy.validation.location.finalURL == "http://b/1")
+        #expect(copy.validation.fetchedAt == time(10))
         #expect(copy.images.count == 2)
     }
 
@@ -71,11 +71,11 @@ struct MetadataChangeTests {
         let reader = try Lookup(cache).reader
         let identifiers = [try resource(of: "http://a/1"), try resource(of: "http://a/2")]
         func permanentURLs() throws -> [String?] {
-            try reader.copies(of: identifiers).map { $0?.location.permanentURL }
+            try reader.copies(of: identifiers).map { $0?.validation.location.permanentURL }
         }
         #expect(try permanentURLs() == ["http://b/1", nil])
         #expect(
-            try reader.copies(of: identifiers).map { $0?.location.url } == [
+            try reader.copies(of: identifiers).map { $0?.validation.location.url } == [
                 "http://a/1", "http://a/2",
             ])
         func validate(_ index: Int, permanentURL: String?) throws {
