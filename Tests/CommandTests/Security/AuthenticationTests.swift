@@ -63,9 +63,19 @@ struct AuthenticationTests {
                 let schemes = requests.map {
                     $0.header("Authorization")?.prefix { $0 != " " } ?? "none"
                 }
-                // The others use it immediately, on the same handle.
-                #expect(schemes == ["Basic", "Digest", "Digest", "Digest"], "\(schemes)")
-                let digest = try #require(requests[before + 1].header("Authorization"))
+                // The others use it immediately, on the same handle. Before libcurl 8.1 each request
+                // has a handle of its own, and a challenge.
+                let version = try await workspace.run("--version").output
+                let number = try #require(version.firstMatch(of: /libcurl (\d+)\.(\d+)/))
+                let (major, minor) = (Int(number.1) ?? 0, Int(number.2) ?? 0)
+                let expected =
+                    (major, minor) < (8, 1)
+                    ? ["Basic", "none", "Digest", "none", "Digest", "none", "Digest"]
+                    : ["Basic", "Digest", "Digest", "Digest"]
+                #expect(schemes == expected, "\(schemes)")
+                let digest = try #require(
+                    requests.compactMap { $0.header("Authorization") }
+                        .first { $0.hasPrefix("Digest") })
                 #expect(digest.contains("username=\"u\"") && !digest.contains("s3cret"))
                 #expect(digest.contains("uri=\"/0\""))
             }
