@@ -1,13 +1,13 @@
-import Glibc
+package import Glibc
 import PrefetchModel
 
 /// An open file or directory, closed with its last reference.
-final class FileDescriptor: Sendable {
-    let number: Int32
+package final class FileDescriptor: Sendable {
+    package let number: Int32
     /// The path of a folder, for messages; empty for a file.
-    let path: String
+    package let path: String
 
-    init(_ number: Int32, path: String = "") {
+    package init(_ number: Int32, path: String = "") {
         self.number = number
         self.path = path
     }
@@ -19,13 +19,13 @@ final class FileDescriptor: Sendable {
     }
 
     /// The status of the open file; nil with `errno`.
-    var status: stat? {
+    package var status: stat? {
         var status = stat()
         return fstat(number, &status) == 0 ? status : nil
     }
 
     /// The status of a name below the folder, without following a link; nil with `errno`.
-    func status(of name: String) -> stat? {
+    package func status(of name: String) -> stat? {
         var status = stat()
         return fstatat(number, name, &status, AT_SYMLINK_NOFOLLOW) == 0 ? status : nil
     }
@@ -51,7 +51,7 @@ final class FileDescriptor: Sendable {
         status(of: name).map { $0.isFile && $0.size == size } ?? false
     }
 
-    func path(of name: String) -> String { "\(path)/\(name)" }
+    package func path(of name: String) -> String { "\(path)/\(name)" }
 
     /// Opens a folder below this one, creating it if `isCreated`; refuses symbolic links. Sets the
     /// permissions of `mode`, if given, for new and existing folders, despite the umask.
@@ -143,8 +143,8 @@ struct FileIdentity: Equatable {
 }
 
 extension stat {
-    var isFile: Bool { st_mode & S_IFMT == S_IFREG }
-    var isFolder: Bool { st_mode & S_IFMT == S_IFDIR }
+    package var isFile: Bool { st_mode & S_IFMT == S_IFREG }
+    package var isFolder: Bool { st_mode & S_IFMT == S_IFDIR }
     var size: Int { Int(st_size) }
 
     /// The time when the file was last created, written or renamed.
@@ -210,7 +210,7 @@ extension FileDescriptor {
     }
 
     /// Opens a file to read; nil with `errno`. Follows no symbolic link and never blocks.
-    static func reading(_ name: String, in parent: FileDescriptor) -> FileDescriptor? {
+    package static func reading(_ name: String, in parent: FileDescriptor) -> FileDescriptor? {
         let number = openat(parent.number, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
         return number >= 0 ? FileDescriptor(number) : nil
     }
@@ -275,7 +275,7 @@ extension FileDescriptor {
 
     /// Reads until the buffer is full or the file ends. Returns the number of bytes read, and the
     /// error code that ended the read, or zero.
-    static func fill(
+    package static func fill(
         _ buffer: UnsafeMutableRawBufferPointer, from file: FileDescriptor
     ) -> (count: Int, code: Int32) {
         var count = 0

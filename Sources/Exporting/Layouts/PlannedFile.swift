@@ -73,20 +73,9 @@ struct ContentIdentity: Hashable, Sendable {
 }
 
 struct ArchiveMember: Sendable {
-    enum MemberContent: Sendable {
-        case stored(StoredImage)
-        case bytes([UInt8])
-
-        var identity: ContentIdentity {
-            switch self {
-            case .stored(let image): ContentIdentity(image.digest)
-            case .bytes(let bytes): ContentIdentity(of: bytes)
-            }
-        }
-    }
-
     let name: String
-    let content: MemberContent
+    /// No archive.
+    let content: PlannedFile.Content
 }
 
 extension PlannedFile.Content {

@@ -37,6 +37,7 @@ enum ArchiveWriter {
                 switch member.content {
                 case .bytes(let bytes): FileReading.whole(bytes)
                 case .stored(let image): cache.bytes(of: image, hasher: SHA256Hasher())
+                case .archive: preconditionFailure("an archive in an archive")
                 }
             }
             for (member, content) in zip(next, contents) where member.sample != damaged.last?.sample

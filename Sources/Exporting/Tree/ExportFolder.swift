@@ -1,3 +1,4 @@
+import CacheStorage
 import Glibc
 import PrefetchModel
 
@@ -61,7 +62,7 @@ struct ExportFolder: Sendable {
     }
 
     private static func state(of folder: Folder) throws(UserError) -> ExportState? {
-        guard let status = folder.status(of: ExportState.name), status.isRegular else {
+        guard let status = folder.status(of: ExportState.name), status.isFile else {
             return nil
         }
         return try folder.contents(of: ExportState.name).flatMap(ExportState.init)

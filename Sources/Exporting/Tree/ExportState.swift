@@ -154,6 +154,4 @@ extension stat {
     /// In nanoseconds, to compare it: it wraps beyond the year 2262.
     var modifiedAt: Int { st_mtim.tv_sec &* 1_000_000_000 &+ st_mtim.tv_nsec }
     var permissions: mode_t { st_mode & 0o777 }
-    var isRegular: Bool { st_mode & S_IFMT == S_IFREG }
-    var isFolder: Bool { st_mode & S_IFMT == S_IFDIR }
 }

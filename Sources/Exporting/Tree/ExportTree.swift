@@ -237,7 +237,7 @@ package final class ExportTree {
             _ file: PlannedFile, _ known: ExportState.Entry, _ status: stat
         ) -> Bool {
             guard known.identity == file.identity, known.time == file.modified.text,
-                status.isRegular,
+                status.isFile,
                 Int(status.st_size) == known.size, status.modifiedAt == known.modifiedAt
             else { return false }
             if let mode = options.mode, status.permissions != mode.ofFiles { return false }

@@ -3,18 +3,10 @@ import CacheStorage
 import Glibc
 import PrefetchModel
 
-/// An open folder, closed with its last reference. Symbolic links are not followed.
-final class Folder: Sendable {
-    let number: Int32
-    let path: String
+/// An open folder, or a file in one. Symbolic links are not followed.
+typealias Folder = FileDescriptor
 
-    init(_ number: Int32, path: String) {
-        self.number = number
-        self.path = path
-    }
-
-    deinit { close(number) }
-
+extension Folder {
     /// Opens a folder by its path, links followed; nil if it is missing.
     static func open(_ path: String) throws(UserError) -> Folder? {
         let number = Glibc.open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
@@ -32,8 +24,6 @@ final class Folder: Sendable {
         guard let folder = try open(path) else { throw .system("open", path) }
         return folder
     }
-
-    func path(of name: String) -> String { "\(path)/\(name)" }
 
     func folder(_ name: String) throws(UserError) -> Folder? {
         let number = openat(
@@ -65,17 +55,6 @@ final class Folder: Sendable {
             throw .system("chmod", folder.path)
         }
         return folder
-    }
-
-    /// The status of a file in it, a link's own; nil for a missing one.
-    func status(of name: String) -> stat? {
-        var status = stat()
-        return fstatat(number, name, &status, AT_SYMLINK_NOFOLLOW) == 0 ? status : nil
-    }
-
-    var status: stat? {
-        var status = stat()
-        return fstat(number, &status) == 0 ? status : nil
     }
 
     /// Whether a name in another folder means this one.
@@ -127,25 +106,18 @@ final class Folder: Sendable {
 
     /// The bytes of a file in it; nil if it cannot be read.
     func contents(of name: String) throws(UserError) -> [UInt8]? {
-        let number = openat(self.number, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
-        guard number >= 0 else {
+        guard let file = Folder.reading(name, in: self) else {
             if errno == ENOENT { return nil }
             throw .system("open", path(of: name))
         }
-        let file = Folder(number, path: path(of: name))
-        guard let status = file.status else { throw .system("stat", file.path) }
+        guard let status = file.status else { throw .system("stat", path(of: name)) }
         var bytes = [UInt8](repeating: 0, count: Int(status.st_size))
-        var count = 0
-        while count < bytes.count {
-            let found = bytes.withUnsafeMutableBytes {
-                read(number, $0.baseAddress.map { $0 + count }, $0.count - count)
-            }
-            if found < 0, errno == EINTR { continue }
-            guard found >= 0 else { throw .system("read", file.path) }
-            if found == 0 { return nil }
-            count += found
+        let (count, code) = bytes.withUnsafeMutableBytes { Folder.fill($0, from: file) }
+        guard code == 0 else {
+            errno = code
+            throw .system("read", path(of: name))
         }
-        return bytes
+        return count == bytes.count ? bytes : nil
     }
 
     /// Gives a file a second name, or copies it with its mode and times.
@@ -220,7 +192,7 @@ final class Folder: Sendable {
         guard status?.st_uid == geteuid() else { return false }
         if try names().isEmpty { return true }
         guard let state = status(of: ExportState.name) else { return false }
-        return state.isRegular && state.st_uid == geteuid()
+        return state.isFile && state.st_uid == geteuid()
     }
 
     /// Removes everything in it; the state last, which makes it the folder of an export.
