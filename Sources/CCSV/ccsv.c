@@ -7,7 +7,6 @@ enum { ROW_NOT_BEGUN = 0, FIELD_BEGUN = 2 };
 
 // libcsv removes white space around values unless it knows of none.
 static int is_no_space(unsigned char byte) {
-    (void)byte;
     return 0;
 }
 

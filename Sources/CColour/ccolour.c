@@ -13,21 +13,18 @@ static const size_t most_bytes = 64 << 20;
 static _Thread_local size_t spent;
 
 static void *allocate(cmsContext context, cmsUInt32Number size) {
-    (void)context;
     if (size == 0 || size > most_bytes - spent) return NULL;
     spent += size;
     return malloc(size);
 }
 
 static void *reallocate(cmsContext context, void *pointer, cmsUInt32Number size) {
-    (void)context;
     if (size == 0 || size > most_bytes - spent) return NULL;
     spent += size;
     return realloc(pointer, size);
 }
 
 static void release(cmsContext context, void *pointer) {
-    (void)context;
     free(pointer);
 }
 

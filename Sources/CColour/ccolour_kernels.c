@@ -266,7 +266,6 @@ static bool has_avx2(ccolour_path path) {
 #else
 
 static bool has_avx2(ccolour_path path) {
-    (void)path;
     return false;
 }
 

@@ -54,7 +54,6 @@ static void note(int signal) {
 }
 
 static void handle(int signal, siginfo_t *info, void *context) {
-    (void)context;
     // A signal from another process is no fault of this thread, and arrives only once.
     if (info->si_code == SI_USER || info->si_code == SI_QUEUE) {
         struct sigaction usual;

@@ -420,7 +420,6 @@ const cresample_kernels *cresample_kernels_of(cresample_path path) {
 
 const cresample_kernels *cresample_kernels_of(cresample_path path) {
     // Written for vectorisation by the compiler.
-    (void)path;
     return &portable_kernels;
 }
 

@@ -24,7 +24,6 @@ static int take(const uint8_t *data, size_t size, const WebPPicture *picture) {
 }
 
 static int goes_on(int percent, const WebPPicture *picture) {
-    (void)percent;
     return !cinterruption_look(picture->user_data);
 }
 

@@ -26,7 +26,6 @@ static void refuse(reading *reading) {
 }
 
 static void start_element(void *data, const char *full_name, const char **attributes) {
-    (void)attributes;
     reading *reading = data;
     if (reading->depth == CELEMENTS_DEPTH) return refuse(reading);
     strncpy(reading->names[reading->depth], cxml_local_name(full_name), CELEMENTS_NAME - 1);
@@ -44,7 +43,6 @@ static void take_text(void *data, const char *text, int length) {
 }
 
 static void end_element(void *data, const char *name) {
-    (void)name;
     reading *reading = data;
     reading->depth -= 1;
     if (reading->is_leaf) {
@@ -58,10 +56,6 @@ static void end_element(void *data, const char *name) {
 
 static void start_doctype(
     void *data, const char *name, const char *system, const char *public, int has_subset) {
-    (void)name;
-    (void)system;
-    (void)public;
-    (void)has_subset;
     refuse(data);
 }
 

@@ -132,7 +132,6 @@ static void visit(csitemap *sitemap, csitemap_kind kind, element loc) {
 }
 
 static void start_element(void *data, const char *full_name, const char **attributes) {
-    (void)attributes;
     csitemap *sitemap = data;
     const char *name = cxml_local_name(full_name);
     size_t depth = sitemap->depth;
@@ -162,7 +161,6 @@ static void start_element(void *data, const char *full_name, const char **attrib
 }
 
 static void end_element(void *data, const char *name) {
-    (void)name;
     csitemap *sitemap = data;
     switch (current(sitemap)) {
     case LOC: visit(sitemap, CSITEMAP_PAGE, LOC); break;
@@ -179,10 +177,6 @@ static void end_element(void *data, const char *name) {
 
 static void start_doctype(
     void *data, const char *name, const char *system, const char *public, int has_subset) {
-    (void)name;
-    (void)system;
-    (void)public;
-    (void)has_subset;
     stop(data, CSITEMAP_INVALID, "a DOCTYPE, which sitemaps don't have");
 }
 

@@ -45,7 +45,6 @@ static bool is_svg(const char *name) {
 }
 
 static void start_element(void *data, const char *name, const char **attributes) {
-    (void)attributes;
     document *document = data;
     if (!document->has_root) {
         document->has_root = true;
@@ -60,22 +59,17 @@ static void start_element(void *data, const char *name, const char **attributes)
 }
 
 static void end_element(void *data, const char *name) {
-    (void)name;
     ((document *)data)->depth -= 1;
 }
 
 /// The handler of everything that no other handler takes. While one is set, expat does not expand
 /// entities in text.
 static void pass_over(void *data, const char *text, int length) {
-    (void)text;
     look(data, (uint64_t)length);
 }
 
 static void start_doctype(
     void *data, const char *name, const char *system, const char *public, int has_subset) {
-    (void)system;
-    (void)public;
-    (void)has_subset;
     const char *colon = strrchr(name, ':');
     // HTML is recognised here; most of it is not well-formed.
     if (strcmp(colon == NULL ? name : colon + 1, "svg") != 0) stop(data, CXML_OTHER, "");
@@ -84,12 +78,6 @@ static void start_doctype(
 static void entity_declaration(
     void *data, const char *name, int is_parameter, const char *value, int length,
     const char *base, const char *system, const char *public, const char *notation) {
-    (void)name;
-    (void)is_parameter;
-    (void)base;
-    (void)system;
-    (void)public;
-    (void)notation;
     look(data, (uint64_t)length);
     // Character references are resolved already. A remaining `&#` was escaped, as in `&#38;#60;`.
     for (int index = 0; value != NULL && index + 1 < length; index += 1) {

@@ -159,8 +159,6 @@ static scaled_output *output_of(cjpeg_scales *scales, j_common_ptr cinfo) {
 
 static jvirt_barray_ptr request_array(
     j_common_ptr cinfo, int pool, boolean is_zeroed, JDIMENSION blocks_in_row, JDIMENSION height, JDIMENSION access) {
-    (void)pool;
-    (void)is_zeroed;
     cjpeg_session *s = cinfo->client_data;
     cjpeg_scales *scales = s->scales;
     if ((const struct jpeg_decompress_struct *)cinfo != scales->maker) {

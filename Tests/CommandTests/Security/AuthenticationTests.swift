@@ -68,7 +68,7 @@ struct AuthenticationTests {
                 let version = try await workspace.run("--version").output
                 let number = try #require(version.firstMatch(of: /libcurl (\d+)\.(\d+)/))
                 let (major, minor) = (Int(number.1) ?? 0, Int(number.2) ?? 0)
-                let expected =
+                let expected: [Substring] =
                     (major, minor) < (8, 1)
                     ? ["Basic", "none", "Digest", "none", "Digest", "none", "Digest"]
                     : ["Basic", "Digest", "Digest", "Digest"]
