@@ -63,8 +63,8 @@ struct AuthenticationTests {
                 let schemes = requests.map {
                     $0.header("Authorization")?.prefix { $0 != " " } ?? "none"
                 }
-                // The others use it immediately, on the same handle. Before libcurl 8.1 each request
-                // has a handle of its own, and a challenge.
+                // The others use it immediately, on the same handle. Before libcurl 8.1 each
+                // request has a handle of its own, and a challenge.
                 let version = try await workspace.run("--version").output
                 let number = try #require(version.firstMatch(of: /libcurl (\d+)\.(\d+)/))
                 let (major, minor) = (Int(number.1) ?? 0, Int(number.2) ?? 0)
