@@ -1,4 +1,5 @@
 import ArgumentParser
+import Threading
 
 /// Flags that commands share as a group: a property ``RunFlag`` for each, in the order of the help,
 /// or a group of them.
@@ -22,17 +23,23 @@ extension FlagRows {
     static var allFlags: [any AnyRunFlag] { flags.all }
 }
 
-/// The flags of a group. Made once, since reflection finds them.
+/// The flags of a group. Reflection, which takes time, finds them once more than a row is needed.
 @dynamicMemberLookup
 struct FlagTable<Rows: Sendable>: Sendable {
     fileprivate let rows: Rows
-    let all: [any AnyRunFlag]
+    private let found = Monitor<[any AnyRunFlag]?>(nil)
 
-    init(_ rows: Rows) {
-        self.rows = rows
-        all = Mirror(reflecting: rows).children.flatMap { child -> [any AnyRunFlag] in
-            if let flag = child.value as? any AnyRunFlag { return [flag] }
-            return (child.value as? any FlagRows).map { type(of: $0).allFlags } ?? []
+    init(_ rows: Rows) { self.rows = rows }
+
+    var all: [any AnyRunFlag] {
+        found.withLock { found in
+            if let found { return found }
+            let all = Mirror(reflecting: rows).children.flatMap { child -> [any AnyRunFlag] in
+                if let flag = child.value as? any AnyRunFlag { return [flag] }
+                return (child.value as? any FlagRows).map { type(of: $0).allFlags } ?? []
+            }
+            found = all
+            return all
         }
     }
 
