@@ -3,8 +3,7 @@
 /// libavif is not linked, but loaded for the first AVIF. It depends on 22 libraries, encoders among
 /// them. Loading them took a quarter of the time of a command that decodes nothing. No call here
 /// may use a function of libavif by its own name; it would not link.
-#ifndef CAVIF_LIBRARY_H
-#define CAVIF_LIBRARY_H
+#pragma once
 
 #include "cavif.h"
 
@@ -65,5 +64,3 @@ ccodec_status cavif_require(char message[_Nonnull CCODEC_MESSAGE_BYTES])
     __attribute__((visibility("hidden")));
 
 #pragma clang assume_nonnull end
-
-#endif

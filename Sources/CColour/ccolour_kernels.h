@@ -1,8 +1,7 @@
 /// The loops over pixels that apply a table sampled from Little CMS.
 ///
 /// All paths give the same bytes on every processor.
-#ifndef CCOLOUR_KERNELS_H
-#define CCOLOUR_KERNELS_H
+#pragma once
 
 #include "ccolour.h"
 
@@ -59,5 +58,3 @@ void ccolour_convert_grey(
     uint8_t *to, size_t count);
 
 #pragma clang assume_nonnull end
-
-#endif

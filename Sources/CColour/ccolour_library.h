@@ -2,8 +2,7 @@
 ///
 /// It is not linked, but loaded for the first conversion by a profile, which most runs never need.
 /// No call here may use a function of it by its own name; it would not link.
-#ifndef CCOLOUR_LIBRARY_H
-#define CCOLOUR_LIBRARY_H
+#pragma once
 
 #include "ccolour.h"
 
@@ -42,5 +41,3 @@ struct ccolour_functions {
 extern struct ccolour_functions ccolour_functions __attribute__((visibility("hidden")));
 
 #pragma clang assume_nonnull end
-
-#endif

@@ -1,6 +1,5 @@
 // Blocks of DEFLATE (RFC 1951), for our own compressor.
-#ifndef CDEFLATE_BLOCK_H
-#define CDEFLATE_BLOCK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -74,5 +73,3 @@ bool cdeflate_put_block(
 
 /// Pads the last byte.
 void cdeflate_put_to_byte(cdeflate_bit_writer *writer);
-
-#endif

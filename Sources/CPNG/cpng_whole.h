@@ -1,7 +1,6 @@
 // Image data unpacked by one call of libdeflate, directly to the rows. It takes half the time of
 // zlib row by row, which leaves its fast loop 260 bytes before each row's end.
-#ifndef CPNG_WHOLE_H
-#define CPNG_WHOLE_H
+#pragma once
 
 #include "cpng.h"
 
@@ -44,5 +43,3 @@ bool cpng_find_image_data(
 /// Unpacks image data to rows with their filter types. Returns false to leave it to libpng:
 /// anything but exactly one stream of exactly the rows, or no memory.
 bool cpng_unpack_image_data(const cpng_image_data *data, uint8_t *rows, size_t row_bytes);
-
-#endif

@@ -3,8 +3,7 @@
 /// "Fixed" samples are 8-bit samples times 64, as int16, with room for overshoot in both
 /// directions. Rows of them are paired, upper and lower samples alternating, since processors
 /// multiply and add int16 by pairs.
-#ifndef CRESAMPLE_KERNELS_H
-#define CRESAMPLE_KERNELS_H
+#pragma once
 
 #include "cresample_plan.h"
 
@@ -59,5 +58,3 @@ typedef struct {
 } cresample_kernels;
 
 const cresample_kernels *cresample_kernels_of(cresample_path path);
-
-#endif

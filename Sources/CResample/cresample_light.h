@@ -1,7 +1,6 @@
 /// Converts samples to the amounts that are averaged, and back: multiplied by alpha, and decoded to
 /// light on request.
-#ifndef CRESAMPLE_LIGHT_H
-#define CRESAMPLE_LIGHT_H
+#pragma once
 
 #include "cresample_plan.h"
 
@@ -30,5 +29,3 @@ void cresample_add_amounts(
 /// are clamped.
 void cresample_encode(
     const cresample_encoding *encoding, uint8_t *row, const float *amounts, uint32_t pixels);
-
-#endif

@@ -1,6 +1,5 @@
 /// The source of each target pixel along one axis; and memory in one piece.
-#ifndef CRESAMPLE_PLAN_H
-#define CRESAMPLE_PLAN_H
+#pragma once
 
 #include "cresample.h"
 
@@ -53,5 +52,3 @@ typedef struct {
 } cresample_arena;
 
 void *cresample_take(cresample_arena *arena, size_t count, size_t size);
-
-#endif

@@ -1,6 +1,5 @@
 /// expat's memory, limited for each parse.
-#ifndef CXML_MEMORY_H
-#define CXML_MEMORY_H
+#pragma once
 
 #ifndef XML_DTD
 // Without this the header hides the guards against expansion. Distributions build the library with
@@ -27,5 +26,3 @@ const char *cxml_local_name(const char *name);
 
 /// The reason of an error, about the line at which the parser stops.
 const char *cxml_words_for(enum XML_Error error);
-
-#endif

@@ -2,8 +2,7 @@
 ///
 /// The library is loaded on first use, and reports errors by status. No function keeps other state;
 /// all are thread-safe.
-#ifndef CAVIF_H
-#define CAVIF_H
+#pragma once
 
 #include "cinterruption.h"
 
@@ -128,5 +127,3 @@ ccodec_status cavif_encode(
 void cavif_library_versions(char text[_Nonnull 64]);
 
 #pragma clang assume_nonnull end
-
-#endif

@@ -1,8 +1,7 @@
 /// Tar archives by libarchive, <https://www.libarchive.org>.
 ///
 /// The library is loaded on first use. A writer or reader belongs to one thread at a time.
-#ifndef CARCHIVE_H
-#define CARCHIVE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -56,5 +55,3 @@ int carchive_error_code(struct archive *archive);
 const char *carchive_error_message(struct archive *archive);
 
 #pragma clang assume_nonnull end
-
-#endif

@@ -1,6 +1,5 @@
 /// The parser of tables: libcsv, <https://github.com/rgamble/libcsv>. `csv.3` is its manual.
-#ifndef CCSV_H
-#define CCSV_H
+#pragma once
 
 #include <csv.h>
 #include <stdbool.h>
@@ -40,5 +39,3 @@ bool ccsv_is_in_quotes(const struct csv_parser *parser);
 bool ccsv_limit_value(struct csv_parser *parser, size_t bytes);
 
 #pragma clang assume_nonnull end
-
-#endif

@@ -2,8 +2,7 @@
 ///
 /// The library is loaded on first use. No function keeps other state; all may run on several
 /// threads.
-#ifndef CCOLOUR_H
-#define CCOLOUR_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -72,5 +71,3 @@ void ccolour_convert(
 void ccolour_free(ccolour_transform *_Nullable transform);
 
 #pragma clang assume_nonnull end
-
-#endif

@@ -3,8 +3,7 @@
 /// A fault (SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT) runs its handler on the faulting
 /// thread. The handler calls only async-signal-safe functions (POSIX.1-2017 section 2.4.3) and then
 /// restores the previous handler, so that the program still dies of the signal.
-#ifndef CCRASH_H
-#define CCRASH_H
+#pragma once
 
 #include <stdint.h>
 
@@ -37,5 +36,3 @@ _Noreturn void ccrash_end(int status);
 void ccrash_save_coverage(void);
 
 #pragma clang assume_nonnull end
-
-#endif

@@ -6,8 +6,7 @@
 //
 // Functions that create something (a handle, a list, an error's text) load libcurl and report a
 // failure to load. All others require an object created by those.
-#ifndef CCURL_H
-#define CCURL_H
+#pragma once
 
 #include <curl/curl.h>
 
@@ -219,5 +218,3 @@ static inline CURLcode ccurl_message_result(const CURLMsg *message) {
 }
 
 #pragma clang assume_nonnull end
-
-#endif

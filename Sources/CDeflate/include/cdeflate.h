@@ -2,8 +2,7 @@
 ///
 /// Nothing here knows of PNG. The functions keep no state but a thread's compressors, and may run
 /// on several threads.
-#ifndef CDEFLATE_H
-#define CDEFLATE_H
+#pragma once
 
 #include "cinterruption.h"
 
@@ -49,5 +48,3 @@ uint8_t *_Nullable cdeflate_decompress(
 const char *cdeflate_library_version(void);
 
 #pragma clang assume_nonnull end
-
-#endif

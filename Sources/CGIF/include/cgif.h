@@ -3,8 +3,7 @@
 /// The library reports errors by status. `DGifSlurp`, which holds the pixels of all frames, and
 /// `DGifGetImageDesc`, which records each frame, are not used: memory is one row for every
 /// file. The functions keep no state and are thread-safe.
-#ifndef CGIF_H
-#define CGIF_H
+#pragma once
 
 #include "cinterruption.h"
 
@@ -96,5 +95,3 @@ void cgif_discard(cgif_writer *writer);
 const char *cgif_library_version(void);
 
 #pragma clang assume_nonnull end
-
-#endif

@@ -1,8 +1,7 @@
 /// Ends the work on an image early: a flag that another thread sets, or a limit of processor time.
 /// The codecs' C targets check it in every loop as long as the image is large, and return a
 /// status.
-#ifndef CINTERRUPTION_H
-#define CINTERRUPTION_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,12 +18,12 @@ typedef enum {
     CCODEC_TRUNCATED,
     /// A legal file of a kind that the library does not decode.
     CCODEC_UNSUPPORTED,
-    /// A limit of the caller, as the maximum of the output, or of the library was exceeded.
+    /// A limit of the caller, such as the most bytes of output, or of the library was exceeded.
     CCODEC_LIMIT,
     CCODEC_OUT_OF_MEMORY,
     /// The picture was read, but cannot be written in the requested form.
     CCODEC_FAILED,
-    /// Interrupted; the interruption says why, and what was to be written is undefined.
+    /// Interrupted; the interruption says why. The output is undefined.
     CCODEC_INTERRUPTED,
     /// The library cannot be loaded; the message says why.
     CCODEC_NO_LIBRARY,
@@ -103,5 +102,3 @@ static inline bool cinterruption_after(
 }
 
 #pragma clang assume_nonnull end
-
-#endif

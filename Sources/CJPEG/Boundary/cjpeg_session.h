@@ -1,5 +1,4 @@
-#ifndef CJPEG_SESSION_H
-#define CJPEG_SESSION_H
+#pragma once
 
 // The state that every entry point of this target shares: errors, source and output of one call. A
 // function that takes a session may jump; its caller has called `setjmp` on it.
@@ -104,5 +103,3 @@ void cjpeg_reserve_output(cjpeg_session *s, size_t bytes);
 
 /// Hands the written bytes to the result.
 void cjpeg_take_output(cjpeg_session *s, cjpeg_result *result);
-
-#endif

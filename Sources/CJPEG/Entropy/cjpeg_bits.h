@@ -1,5 +1,4 @@
-#ifndef CJPEG_BITS_H
-#define CJPEG_BITS_H
+#pragma once
 
 // Entropy-coded data as a bit stream, and its Huffman codes (ITU-T T.81, F.2.2).
 
@@ -159,5 +158,3 @@ static inline __attribute__((always_inline)) bool cjpeg_take_difference(
     cjpeg_fill(bits);
     return true;
 }
-
-#endif

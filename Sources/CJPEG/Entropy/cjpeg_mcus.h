@@ -1,5 +1,4 @@
-#ifndef CJPEG_MCUS_H
-#define CJPEG_MCUS_H
+#pragma once
 
 // The MCUs of a baseline scan (ITU-T T.81, A.2, B.2.3 and E.2), for both of our readers: of
 // symbols (`cjpeg_transcode_read.c`) and of coefficients (`cjpeg_coefficients.c`).
@@ -33,5 +32,3 @@ bool cjpeg_restart(cjpeg_window *window, cjpeg_bits *bits, unsigned number);
 /// Expects the end of the image, and moves the source behind it. Returns false to fall back to
 /// libjpeg.
 bool cjpeg_end_scan(cjpeg_session *s, const cjpeg_window *window, const cjpeg_bits *bits);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CJPEG_PROCESSORS_H
-#define CJPEG_PROCESSORS_H
+#pragma once
 
 // Macros for hot loops.
 
@@ -19,5 +18,3 @@
 #define INLINED static inline __attribute__((always_inline))
 #define IS_LIKELY(condition) __builtin_expect(condition, 1)
 #define IS_UNLIKELY(condition) __builtin_expect(condition, 0)
-
-#endif

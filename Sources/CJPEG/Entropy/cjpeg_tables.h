@@ -1,5 +1,4 @@
-#ifndef CJPEG_TABLES_H
-#define CJPEG_TABLES_H
+#pragma once
 
 // Tables for decoding and requantisation, which a thread reuses from picture to picture.
 
@@ -102,5 +101,3 @@ const cjpeg_steps *cjpeg_cached_steps(cjpeg_table_cache *cache, int slot);
 /// A slot's requantisation to a table that is nowhere finer; no step is 0.
 const cjpeg_requantisation *cjpeg_cached_requantisation(
     cjpeg_table_cache *cache, const JQUANT_TBL *from, const JQUANT_TBL *wanted, int slot);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CJPEG_PREVIEW_H
-#define CJPEG_PREVIEW_H
+#pragma once
 
 #include "cjpeg_session.h"
 
@@ -34,5 +33,3 @@ uint8_t *cjpeg_begin_preview(cjpeg_session *s, uint32_t width, uint32_t height, 
 
 /// Stores a row of interleaved pixels into the planes.
 void cjpeg_put_preview_row(cjpeg_session *s, uint32_t y, const uint8_t *row);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CJPEG_COEFFICIENTS_H
-#define CJPEG_COEFFICIENTS_H
+#pragma once
 
 // The coefficients of a baseline scan (ITU-T T.81, annex F.2), from which `cjpeg_scales.c` lets
 // libjpeg make pixels. On photographs this reads 1.4 times as fast as libjpeg. At 1/8 of the size,
@@ -24,5 +23,3 @@ bool cjpeg_read_coefficients(cjpeg_session *s, const JBLOCKARRAY rows[MAX_COMPON
 /// Moves the source behind the image after all rows were read. Returns false if the scan does not
 /// end there.
 bool cjpeg_end_coefficients(cjpeg_session *s);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CJPEG_BLOCKS_H
-#define CJPEG_BLOCKS_H
+#pragma once
 
 // Reading and requantising the blocks of a transcoded scan.
 
@@ -63,5 +62,3 @@ typedef struct {
 /// Reads that many blocks, starting with the first of an MCU. Returns false to fall back to
 /// libjpeg.
 bool cjpeg_read_blocks(cjpeg_scan *scan, size_t count);
-
-#endif

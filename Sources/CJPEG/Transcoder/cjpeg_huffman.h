@@ -1,5 +1,4 @@
-#ifndef CJPEG_HUFFMAN_H
-#define CJPEG_HUFFMAN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -16,5 +15,3 @@ void cjpeg_choose_huffman_tables(
 
 /// Makes the optimal table for symbol frequencies; at least one is nonzero.
 void cjpeg_make_best_table(const uint32_t counts[256], JHUFF_TBL *table);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef CJPEG_TRANSCODE_H
-#define CJPEG_TRANSCODE_H
+#pragma once
 
 // Baseline JPEG to baseline JPEG of a coarser quality, symbol by symbol.
 //
@@ -79,5 +78,3 @@ bool cjpeg_read_symbols(
 /// Writes tables, frame and scan after the segments written so far, with the target's quantisation
 /// tables. Sets no result if the file would reach the largest output. May jump.
 void cjpeg_write_symbols(cjpeg_session *s, const cjpeg_symbols *symbols, cjpeg_result *result);
-
-#endif

@@ -3,8 +3,7 @@
 /// libjpeg reports errors by `longjmp`. Every function here sets its own jump target, and creates
 /// and destroys the library's state itself. It calls nothing outside C, so no jump ever crosses a
 /// Swift frame. The functions keep no state and are thread-safe.
-#ifndef CJPEG_H
-#define CJPEG_H
+#pragma once
 
 #include "cinterruption.h"
 
@@ -160,5 +159,3 @@ ccodec_status cjpeg_encode(
     char *message);
 
 #pragma clang assume_nonnull end
-
-#endif

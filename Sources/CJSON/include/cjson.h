@@ -1,8 +1,7 @@
 /// Reads JSON (RFC 8259) by JSON for Modern C++, <https://json.nlohmann.me>.
 ///
 /// A reader belongs to one thread at a time.
-#ifndef CJSON_H
-#define CJSON_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -71,6 +70,4 @@ cjson_result cjson_read(cjson_reader *reader, const char *bytes, size_t count, c
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

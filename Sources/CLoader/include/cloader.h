@@ -1,6 +1,5 @@
 /// Loads a system's library on first use instead of linking it.
-#ifndef CLOADER_H
-#define CLOADER_H
+#pragma once
 
 #include <pthread.h>
 #include <stddef.h>
@@ -8,15 +7,18 @@
 /// Enough for a path and a reason.
 #define CLOADER_MESSAGE_BYTES 512
 
-/// Loads a library, never to be unloaded, and finds all functions, or none. `names`, which NULL
-/// ends, lack the prefix. `failure` stays empty on success.
+/// Loads a library, which is never unloaded, and finds all of its named functions, or none.
+///
+/// - `names`: without the prefix; NULL ends the list.
+/// - `functions`: receives one pointer for each name, in their order; all NULL after a failure.
+/// - `failure`: has `CLOADER_MESSAGE_BYTES`, and stays empty on success.
 void cloader_open(
     const char *library, const char *prefix, const char *const *names, void *functions,
     char *failure);
 
 #define CLOADER_NAME(name) #name,
 
-/// Defines `load`. It sets the struct `functions`, whose members `list` names, on its first call.
+/// Defines `load`. Its first call sets the struct `functions`, with the members of `list` in order.
 /// It returns NULL, or the reason for the failure. Any thread may call it.
 #define CLOADER_LOAD(load, library, prefix, list, functions) \
     static char load##_failure[CLOADER_MESSAGE_BYTES]; \
@@ -29,5 +31,3 @@ void cloader_open(
         pthread_once(&once, load##_once); \
         return load##_failure[0] ? load##_failure : NULL; \
     }
-
-#endif

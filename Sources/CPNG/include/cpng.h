@@ -3,8 +3,7 @@
 /// libpng reports errors by `longjmp`. Every reading function here sets its own jump target, and
 /// creates and destroys the library's state itself. It calls nothing outside C, so no jump ever
 /// crosses a Swift frame. The functions keep no state and are thread-safe.
-#ifndef CPNG_H
-#define CPNG_H
+#pragma once
 
 #include "cinterruption.h"
 
@@ -208,8 +207,10 @@ bool cpng_is_grey(const cpng_image *image);
 /// Keeps the first sample of a pixel's colour and drops the others, or drops its alpha, or both.
 void cpng_drop_channels(cpng_image *image, bool drops_color, bool drops_alpha);
 
-/// Lists the distinct colours, 0xRRGGBBAA, of all pixels with at most 8 bits a sample, in the order
-/// of a palette, else of occurrence.
+/// Lists the distinct colours, 0xRRGGBBAA, of pixels with at most 8 bits a sample. They are in the
+/// order of the palette, or without one in the order of their first pixels.
+///
+/// - `meaning`: its key has no bits beyond the depth, here and below.
 ///
 /// Returns their number; 0 if there are more than `most` (at most 256), or an index is beyond the
 /// palette.
@@ -251,5 +252,3 @@ uint32_t cpng_crc(const uint8_t *_Nullable bytes, size_t length);
 uint32_t cpng_crc_continued(uint32_t checksum, const uint8_t *_Nullable bytes, size_t length);
 
 #pragma clang assume_nonnull end
-
-#endif

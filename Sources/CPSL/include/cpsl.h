@@ -1,8 +1,7 @@
 /// The public suffix list by libpsl, <https://github.com/rockdaboot/libpsl>.
 ///
 /// The library is loaded on first use. Any thread may use it.
-#ifndef CPSL_H
-#define CPSL_H
+#pragma once
 
 #pragma clang assume_nonnull begin
 
@@ -17,5 +16,3 @@ const char *_Nullable cpsl_load(void);
 const char *_Nullable cpsl_registrable_domain(const char *host);
 
 #pragma clang assume_nonnull end
-
-#endif

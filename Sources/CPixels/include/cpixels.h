@@ -2,8 +2,7 @@
 /// rotates pictures, draws them on others, and compares them.
 ///
 /// The functions keep no state and are thread-safe.
-#ifndef CPIXELS_H
-#define CPIXELS_H
+#pragma once
 
 #include "cinterruption.h"
 
@@ -148,5 +147,3 @@ ccodec_status cpixels_convert_to_srgb(
     cpixels_curve curve, cinterruption *_Nullable interruption);
 
 #pragma clang assume_nonnull end
-
-#endif

@@ -4,8 +4,7 @@
 ///
 /// The functions keep no state and are thread-safe. Operations are neither fused
 /// nor reordered, so every processor gives the same bytes.
-#ifndef CPLACEHOLDER_H
-#define CPLACEHOLDER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -61,5 +60,3 @@ typedef struct {
 void cplaceholder_make(const cplaceholder_rows *rows, int orientation, cplaceholder *result);
 
 #pragma clang assume_nonnull end
-
-#endif

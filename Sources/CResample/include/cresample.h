@@ -11,8 +11,7 @@
 /// in a fixed order. So all paths give the same bytes, however wide their vectors.
 ///
 /// The functions keep no state and are thread-safe.
-#ifndef CRESAMPLE_H
-#define CRESAMPLE_H
+#pragma once
 
 #include "cinterruption.h"
 
@@ -103,5 +102,3 @@ size_t cresample_memory(
     const cresample_options *options, const cresample_target *target);
 
 #pragma clang assume_nonnull end
-
-#endif

@@ -1,8 +1,7 @@
 /// Reads TOML 1.0 by toml++, <https://marzer.github.io/tomlplusplus>.
 ///
 /// A document belongs to one thread at a time.
-#ifndef CTOML_H
-#define CTOML_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -73,6 +72,4 @@ void ctoml_free(const ctoml_document *document);
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

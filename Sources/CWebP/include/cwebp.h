@@ -2,8 +2,7 @@
 ///
 /// The library reports errors by status. No function keeps state; all may run on several threads at
 /// once.
-#ifndef CWEBP_H
-#define CWEBP_H
+#pragma once
 
 #include "cinterruption.h"
 
@@ -114,5 +113,3 @@ void cwebp_animation_free(cwebp_animation *animation);
 void cwebp_library_version(char text[_Nonnull 16]);
 
 #pragma clang assume_nonnull end
-
-#endif

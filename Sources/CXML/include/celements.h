@@ -2,8 +2,7 @@
 ///
 /// Nothing that the document names is opened. A DOCTYPE ends the parse, so no entities exist but
 /// XML's own. Namespaces are ignored.
-#ifndef CELEMENTS_H
-#define CELEMENTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,5 +22,3 @@ typedef void (*celements_visitor)(
 bool celements_read(const char *bytes, size_t count, celements_visitor visitor, void *context);
 
 #pragma clang assume_nonnull end
-
-#endif

@@ -3,8 +3,7 @@
 ///
 /// Nothing that the file names is opened. A DOCTYPE ends the parse, so no entities exist but XML's
 /// own. Namespaces are ignored, since many files have other ones or none.
-#ifndef CSITEMAP_H
-#define CSITEMAP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -78,5 +77,3 @@ csitemap_result csitemap_read(
     csitemap *sitemap, const void *_Nullable bytes, size_t count, bool is_last);
 
 #pragma clang assume_nonnull end
-
-#endif

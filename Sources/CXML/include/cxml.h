@@ -7,8 +7,7 @@
 /// attribute values, where drawing programs put namespaces. So an entity made of other entities
 /// ends the parse at its declaration. All expansions together are limited to the larger of 1 MiB
 /// and the document.
-#ifndef CXML_H
-#define CXML_H
+#pragma once
 
 #include <cinterruption.h>
 #include <stdbool.h>
@@ -63,5 +62,3 @@ cxml_verdict cxml_read(
 const char *cxml_library_version(void);
 
 #pragma clang assume_nonnull end
-
-#endif
