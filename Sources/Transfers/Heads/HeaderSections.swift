@@ -3,7 +3,7 @@ import PrefetchModel
 /// The header sections of one response, line by line: interim heads, the head, and trailers.
 struct HeaderSections {
     /// Bytes and lines of all sections.
-    private var bytes = 0
+    private(set) var bytes = 0
     private var lines = 0
     /// Whether the empty line at the end of the last section's head has arrived. libcurl takes a
     /// connection that closes inside the section for the end of an empty body.

@@ -4,8 +4,8 @@ import URLParsing
 
 /// An easy handle with the progress of its present request.
 ///
-/// The transfer loop's thread owns it, keeps it alive while libcurl holds its address, and reuses
-/// it for one request after another.
+/// The transfer loop's thread owns it, and keeps it alive while libcurl holds its address. From
+/// libcurl 8.1 on, it is reused for one request after another.
 final class ActiveTransfer {
     let handle: EasyHandle
     private let environment: TransferEnvironment

@@ -98,6 +98,8 @@ extension TransferFailure {
         switch (curlCode, phase) {
         case (CURLE_WRITE_ERROR, _):
             "there is data after the end of the compressed body"
+        case (CURLE_BAD_FUNCTION_ARGUMENT, .answering):
+            "the response header begins with a blank"
         case (CURLE_OUT_OF_MEMORY, .answering), (TransferFailure.tooLarge, _):
             "the response header is too long"
         default:

@@ -348,7 +348,8 @@ struct TransferProgress {
     /// Whether a brief response is slower than a service that means to end it.
     private func isTooSlow(at now: ContinuousClock.Instant) -> Bool {
         guard request.exchange?.isBrief == true else { return false }
-        let expected = Duration.seconds(Double(bytesReceived) / ServiceExchange.leastRate)
+        let bytes = clock.timeToBody == nil ? sections.bytes : bytesReceived
+        let expected = Duration.seconds(Double(bytes) / ServiceExchange.leastRate)
         return clock.receivingTime(at: now) > ServiceExchange.rateGrace + expected
     }
 

@@ -35,8 +35,8 @@ package struct ServiceExchange: Sendable {
     package var output = BodyOutput.memory(limit: 8 << 20)
     /// The keys of a signature (AWS Signature Version 4), which libcurl calculates.
     package var signature: (credentials: Credentials, region: String)?
-    /// Whether the response arrives whole: its body must keep ``leastRate`` after its first byte.
-    /// False for objects, and if the service sends blanks until it is done.
+    /// Whether the response arrives whole: its head and its body must each keep ``leastRate`` after
+    /// their first bytes. False for objects, and if the service sends blanks until it is done.
     package var isBrief = true
 
     /// Bytes a second: services send small responses whole.
