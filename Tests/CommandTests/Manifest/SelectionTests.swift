@@ -92,6 +92,15 @@ struct SelectionTests {
                 let last = try #require(origin.requests.last)
                 #expect(last.target == "/b?token=2")
                 #expect(last.header("If-None-Match") == "\"e\"")
+                // An image with a key of its own has the whole URL.
+                origin.serve("/c?token=1", .image(image))
+                _ = try await workspace.prefetch(
+                    [origin.url("/c?token=1") + " key=logo"], "--key-ignore-query=token")
+                for (command, flag) in [("get", "--stale"), ("remove", "-n")] {
+                    let result = try await workspace.run(
+                        command, flag, "--key-ignore-query=token", origin.url("/c?token=1"))
+                    #expect(result.status == 0, "\(command): \(result)")
+                }
                 // The other commands find the image by the same key.
                 for (command, flag, status) in [
                     ("get", "--stale", Int32(0)), ("remove", "-q", 0), ("get", "--stale", 1),

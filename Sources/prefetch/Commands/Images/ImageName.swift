@@ -15,8 +15,8 @@ struct ImageName: ExpressibleByArgument {
 
     var shown: String { RedactedURL(text).description }
 
-    /// Looks up the text unchanged, since a manifest's field `key` may have set it, else the
-    /// normalized URL, and else the key that `keyOfURL` returns for it.
+    /// Looks up the text unchanged, since a manifest's field `key` may have set it, else the key of
+    /// the normalized URL, and else the key that `keyOfURL` returns for that URL.
     ///
     /// - Returns: nil if `lookUp` returns nil for each key.
     /// - Throws: the errors of the closures, and `UserError` if libcurl, which normalizes URLs,
@@ -25,8 +25,9 @@ struct ImageName: ExpressibleByArgument {
         _ lookUp: (String) throws -> Value?, keyOfURL: (String) throws -> String? = { _ in nil }
     ) throws -> Value? {
         if let value = try lookUp(text) { return value }
-        guard let url = try canonicalKey else { return nil }
-        if url != text, let value = try lookUp(url) { return value }
+        guard let url = try self.url else { return nil }
+        let key = key(of: url)
+        if key != text, let value = try lookUp(key) { return value }
         return try keyOfURL(url).flatMap(lookUp)
     }
 
@@ -43,21 +44,26 @@ struct ImageName: ExpressibleByArgument {
     /// The failure of the named image, by its key or else by its URL.
     func failure(in catalog: CacheCatalog) throws -> FailureRecord? {
         if let failure = try find(catalog.failure(of:)) { return failure }
-        return try canonicalKey.flatMap { try catalog.failure(ofURL: $0) }
+        return try url.flatMap { try catalog.failure(ofURL: $0) }
     }
 
-    /// The key of the text's URL; nil if the text isn't a URL.
-    var canonicalKey: String? {
+    /// The normalized URL without user information; nil if the text isn't a URL.
+    var url: String? {
         get throws {
             do {
-                let url = try URLParser().parse(text.utf8).withoutCredentials.text
-                let shortened = ignoredQuery.removed(from: url.utf8)
-                return shortened.map { String(decoding: $0, as: UTF8.self) } ?? url
+                return try URLParser().parse(text.utf8).withoutCredentials.text
             } catch {
                 guard case .invalid = error else { throw error }
                 return nil
             }
         }
+    }
+
+    /// The key of the text's URL; nil if the text isn't a URL.
+    var canonicalKey: String? { get throws { try url.map { key(of: $0) } } }
+
+    private func key(of url: String) -> String {
+        ignoredQuery.removed(from: url.utf8).map { String(decoding: $0, as: UTF8.self) } ?? url
     }
 }
 

@@ -181,8 +181,8 @@ struct RemoveCommand: SearchingCommand {
                 name.ignoredQuery = input.ignoredQuery ?? .none
                 let key = try name.canonicalKey
                 return RemovedName(
-                    keys: [text] + (key == text ? [] : [key].compactMap(\.self)), url: key,
-                    shown: name.shown)
+                    keys: [text] + (key == text ? [] : [key].compactMap(\.self)),
+                    url: try name.url, shown: name.shown)
             }
         }
         var names: [RemovedName] = []
