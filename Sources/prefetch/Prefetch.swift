@@ -116,7 +116,9 @@ struct Prefetch: ParsableCommand {
         // short call. What isn't a call of this command, like `--help`, is parsed again below.
         let type = isNamed ? subcommand(arguments.first) : RunCommand.self
         let words = isNamed ? arguments.dropFirst() : arguments[...]
+        // The parser reads the file of an `overlay=`, which may be a pipe: it must parse only once.
         if let type, type.configuration.subcommands.isEmpty,
+            !words.contains(where: { $0.contains("overlay=") }),
             isNamed || !words.contains(where: { subcommands.contains($0) || $0 == "help" }),
             let command = try? type.parseAsRoot(Array(words)), Swift.type(of: command) == type
         {
@@ -154,8 +156,8 @@ struct Prefetch: ParsableCommand {
 
 /// The command without a default subcommand, for arguments that begin with a subcommand's name.
 ///
-/// The parser always examines the default subcommand. `run` has over 120 flags, and examining them
-/// was most of the parser's work for `get`.
+/// It parses commands that have subcommands, like `attr get`, and wrong arguments. The parser
+/// always examines the default subcommand, and `run` has over 120 flags.
 private struct NamedCommand: ParsableCommand {
     static let configuration = Prefetch.makeConfiguration(default: nil)
 }

@@ -36,6 +36,11 @@ struct OverlayTests {
                 let pictures = [first, copied, changed].map { $0.report.entries.first?.sha256 }
                 #expect(pictures[0] == pictures[1] && pictures[1] != pictures[2])
                 #expect(origin.requests.count == 1)
+
+                // A pipe is read once, also beside a mistake.
+                let mistake = try await workspace.command([])
+                    .inShell(#""$0" run --transform overlay=<(cat copy.png)@north"#).run()
+                #expect(mistake.error.contains("Missing expected argument"), "\(mistake)")
             }
         }
     }

@@ -23,7 +23,8 @@ extension FlagRows {
     static var allFlags: [any AnyRunFlag] { flags.all }
 }
 
-/// The flags of a group. Reflection, which takes time, finds them once more than a row is needed.
+/// The flags of a group. Reflection finds them at the first use of ``all``; a single row, which is
+/// all that short commands need, does without it.
 @dynamicMemberLookup
 struct FlagTable<Rows: Sendable>: Sendable {
     fileprivate let rows: Rows
