@@ -34,9 +34,13 @@ extension Sequence<UInt8> {
     package func percentEncoded(except marks: String) -> String {
         let digits = Array("0123456789ABCDEF".utf8)
         let kept = Set(marks.utf8)
-        let bytes = flatMap { byte in
-            byte.isLetter || byte.isDecimalDigit || kept.contains(byte)
-                ? [byte] : [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+        var bytes: [UInt8] = []
+        for byte in self {
+            if byte.isLetter || byte.isDecimalDigit || kept.contains(byte) {
+                bytes.append(byte)
+            } else {
+                bytes += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+            }
         }
         return String(decoding: bytes, as: UTF8.self)
     }
