@@ -294,9 +294,8 @@ static ccodec_status read_frame(session *s, const ccodec_picture *canvas, cgif_f
         if (kept->rows == NULL) return fail(s, CCODEC_OUT_OF_MEMORY, "no memory for a frame");
         kept->delay_centiseconds = (uint32_t)s->control.DelayTime;
         kept->disposal = s->control.DisposalMode;
-        own = (ccodec_picture){
-            kept->rows + 1, stride, is_shown ? kept->width : 0, is_shown ? kept->height : 0, 4};
-        canvas = &own;
+        own = (ccodec_picture){kept->rows + 1, stride, kept->width, kept->height, 4};
+        canvas = is_shown ? &own : NULL;
         left = top = 0;
     }
     if (width > s->row_length) {

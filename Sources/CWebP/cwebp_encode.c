@@ -73,7 +73,9 @@ static ccodec_status encode(
     cinterruption *interruption) {
     picture->writer = take;
     picture->custom_ptr = output;
-    if (!import_pixels(pixels, config->lossless, interruption, picture)) return CCODEC_OUT_OF_MEMORY;
+    if (!import_pixels(pixels, config->lossless, interruption, picture)) {
+        return CCODEC_OUT_OF_MEMORY;
+    }
     return WebPEncode(config, picture) ? CCODEC_OK : status_of(picture, output);
 }
 

@@ -105,9 +105,9 @@ static void emit_message(j_common_ptr cinfo, int level) {
     }
 }
 
-static void output_message(j_common_ptr cinfo) { (void)cinfo; }
+static void output_message(j_common_ptr cinfo) {}
 
-static void source_nothing(j_decompress_ptr cinfo) { (void)cinfo; }
+static void source_nothing(j_decompress_ptr cinfo) {}
 
 static boolean source_fill(j_decompress_ptr cinfo) {
     cjpeg_fail(cinfo->client_data, CCODEC_TRUNCATED, "the data ends before the image does");
@@ -161,7 +161,7 @@ static boolean destination_full(j_compress_ptr cinfo) {
     return TRUE;
 }
 
-static void destination_end(j_compress_ptr cinfo) { (void)cinfo; }
+static void destination_end(j_compress_ptr cinfo) {}
 
 void cjpeg_begin(
     cjpeg_session *s, const uint8_t *input, size_t length, const cjpeg_limits *limits,

@@ -26,9 +26,9 @@ static bool flips_y(int orientation) {
     return orientation == 3 || orientation == 4 || orientation == 6 || orientation == 7;
 }
 
-/// Whether the orientation can be applied to whole blocks, as `jpegtran -perfect` requires. An edge
-/// that becomes the left or top one must not cut through a block, or its padding would show. Edges
-/// that stay right and bottom may. Call it after `jpeg_read_header`.
+/// Whether the orientation can be applied to whole blocks, as `jpegtran -perfect` requires. The
+/// edge that becomes the left or top edge must not cut through a block, since the block's padding
+/// would show there. Call it after `jpeg_read_header`.
 static bool cjpeg_can_turn(j_decompress_ptr source, int orientation) {
     // A single component is coded block by block, with any sampling factors (ITU-T T.81, A.2.2).
     bool is_single = source->num_components == 1;

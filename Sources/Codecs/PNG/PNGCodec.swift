@@ -28,11 +28,8 @@ extension PNGSource {
         let basis = EstimateBasis(header, recipe)
         let format = EncodedFormat(recipe, of: header, by: .png)
         guard let format, !header.isAnimated || recipe.animation == .first else { return made }
-        // Pixels of one sample grow when made opaque, and need a buffer of their own.
-        let grows = header.channels <= 2 && header.bitDepth <= 8
-        let opaque = grows ? 3 * basis.pixels + basis.height : 0
-        let reading = basis.margin + wholeBytes(of: header, rows: basis.rows) + opaque
-        // Colours are converted before transparency is blended into a copy.
+        let reading = basis.margin + wholeBytes(of: header, rows: basis.rows)
+        // Rows without alpha are a copy, made after reading.
         let converting =
             format.encoder?.hasAlpha == false ? basis.margin + basis.rows + basis.plain : 0
         return MemoryEstimate(
