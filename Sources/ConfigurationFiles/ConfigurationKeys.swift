@@ -70,8 +70,8 @@ package struct ConfigurationKeys: Sendable {
             "authorization", "cookie", "proxy-authorization",
         ]
 
-        /// The dollar sign of an environment variable that is a whole value, `$NAME`, or the value
-        /// of a header field, `Name: $NAME`; nil without one.
+        /// The index of the dollar sign in `$NAME`, or in `Name: $NAME` of a header field; nil if
+        /// the value names no environment variable.
         package static func startOfVariable(in text: String) -> String.Index? {
             let afterName = text.firstIndex(of: ":").map { text.index(after: $0) }
             for start in [text.startIndex, afterName].compactMap(\.self) {
@@ -88,7 +88,7 @@ package struct ConfigurationKeys: Sendable {
         }
 
         /// Whether a header field, `Name: value` or `@FILE`, holds credentials or may hold them.
-        package static func holdsSecret(_ field: String) -> Bool {
+        private static func holdsSecret(_ field: String) -> Bool {
             let name = field.prefix { $0 != ":" }.filter { $0 != " " && $0 != "\t" }
             return field.utf8.first == UInt8(ascii: "@") || startOfVariable(in: field) != nil
                 || secretFields.contains(name.lowercased())

@@ -67,7 +67,7 @@ package final class ContentStore: Sendable {
     private static let fileAttributes = ["user.xdg.origin.url", "user.mime_type"]
 
     /// Copies the extended attributes of a content file, as far as the file system allows.
-    static func copyAttributes(from source: Int32, to target: Int32) {
+    private static func copyAttributes(from source: Int32, to target: Int32) {
         for name in fileAttributes {
             withUnsafeTemporaryAllocation(byteCount: 1 << 16, alignment: 1) { value in
                 let count = fgetxattr(source, name, value.baseAddress, value.count)
@@ -148,7 +148,8 @@ package final class ContentStore: Sendable {
 
     /// Replaces content files that have other hard links by copies with the mode of new files,
     /// which share blocks where the file system can. Each copy replaces its file atomically, after
-    /// all of them are on the disk. Only for the holder of the lock, while nothing is being stored.
+    /// all of them are on the disk. Counts them in `changes`, also those without room for a copy.
+    /// Only for the holder of the lock, while nothing is being stored.
     func makeOwn(
         _ names: [String], in folder: FileDescriptor, _ changes: inout OpenCache.ModeChanges
     ) throws(StorageError) {

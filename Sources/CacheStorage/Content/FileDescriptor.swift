@@ -4,7 +4,7 @@ import PrefetchModel
 /// An open file or directory, closed with its last reference.
 package final class FileDescriptor: Sendable {
     package let number: Int32
-    /// The path of a folder, for messages; empty for a file.
+    /// The path of a folder or of an export's file, for messages; empty for the cache's files.
     package let path: String
 
     package init(_ number: Int32, path: String = "") {
@@ -13,8 +13,8 @@ package final class FileDescriptor: Sendable {
     }
 
     deinit {
-        // Errors can be ignored: nothing is written through descriptors closed here.
-        // ``ContentStore`` closes written files and checks the result.
+        // Errors can be ignored. ``ContentStore`` closes the files that it writes and checks the
+        // result; an export, which closes files here, synchronises the file system afterwards.
         close(number)
     }
 

@@ -144,7 +144,7 @@ package final class CacheDatabase: Sendable {
         }
     }
 
-    static func openForReading(
+    private static func openForReading(
         _ path: String, in directory: CacheDirectory, access: Connection.FileAccess
     ) throws -> Connection {
         let connection = try open(path, in: directory, access: access)
@@ -301,7 +301,7 @@ package final class CacheDatabase: Sendable {
     ///
     /// - Throws: also when another process holds the database open with its log beyond the
     ///   time-out.
-    static func useRollbackJournal(
+    private static func useRollbackJournal(
         _ connection: Connection, in directory: CacheDirectory
     ) throws -> Bool {
         let hadLog = try mode(connection, "PRAGMA journal_mode") == "wal"

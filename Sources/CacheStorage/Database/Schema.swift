@@ -219,7 +219,7 @@ enum Schema {
     /// The triggers on `resource` run before the row is removed, since its variants count towards
     /// its host. `resource_removed` also removes the rows that name the resource, in place of
     /// foreign keys, which other programs may leave off: identifiers are reused.
-    static let resourceTriggers = """
+    private static let resourceTriggers = """
         CREATE TRIGGER resource_removed BEFORE DELETE ON resource BEGIN
             DELETE FROM freshness WHERE resource_id = old.id;
             DELETE FROM attribute WHERE resource_id = old.id;
@@ -252,7 +252,7 @@ enum Schema {
         END;
         """
 
-    static let variantTriggers = """
+    private static let variantTriggers = """
         CREATE TRIGGER variant_added AFTER INSERT ON variant BEGIN
             INSERT INTO total VALUES (
                 coalesce((SELECT host FROM resource WHERE id = new.resource_id), ''),

@@ -309,7 +309,7 @@ extension Statement {
 /// The cache's complete record of one resource.
 package struct CachedCopy: Sendable {
     package let resourceID: Int64
-    /// The last one, with the arrival time of the body.
+    /// The last validation, with the arrival time of the body.
     package let validation: ResourceValidation
     package let sourceDigest: ContentDigest
     package let sourceFormat: String

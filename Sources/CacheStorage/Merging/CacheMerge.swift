@@ -12,14 +12,14 @@ struct CacheMerge {
     let workers: Int
     let now: Timestamp
     /// The report of earlier merges into the same cache, to which this one adds.
-    var report = MergeReport()
+    private(set) var report = MergeReport()
     /// The sources that were found damaged once.
-    var doubtful: Set<Int> = []
+    private(set) var doubtful: Set<Int> = []
     /// The salvaged copies of damaged sources, by the sources' numbers.
-    var salvaged: [Int: String] = [:]
+    private(set) var salvaged: [Int: String] = [:]
     /// Whether the database was built more than once: files of the first attempt may have no row.
-    var isRepeated = false
-    var dropped: Set<NamedFile> = []
+    private(set) var isRepeated = false
+    private(set) var dropped: Set<NamedFile> = []
 
     mutating func run() throws(StorageError) {
         defer { removeSalvaged() }

@@ -200,7 +200,7 @@ package struct FailureRecord: Sendable {
     }
 
     /// The word in ``conditions`` of a failure in a run without any success at its host.
-    static let hostDownMark = "host=down"
+    fileprivate static let hostDownMark = "host=down"
 
     /// Whether no URL of its host succeeded in the run that settled it.
     package var hostWasDown: Bool {

@@ -81,7 +81,7 @@ package struct HostLog: Sendable {
         max(1, Int64((duration.secondsValue * 1_000_000).rounded()))
     }
 
-    static func latestCooling(of state: HostState) -> Timestamp {
+    fileprivate static func latestCooling(of state: HostState) -> Timestamp {
         state.updatedAt.advanced(by: longestCooling)
     }
 

@@ -6,10 +6,10 @@ internal import SQLite
 /// SQLite's own recovery does, which also finds rows on unreachable pages and in a database without
 /// its schema. Each row must be valid, and the file that it names must exist.
 struct Salvage {
-    let directory: CacheDirectory
+    private let directory: CacheDirectory
     private let workspace: CacheDirectory
-    let target: Connection
-    let insertions: [RowInsertion]
+    private let target: Connection
+    private let insertions: [RowInsertion]
     /// Tables with missing rows, certain or possible.
     private(set) var incomplete: Set<String> = []
     private(set) var report = SalvageReport()
@@ -21,9 +21,9 @@ struct Salvage {
     /// The missing files of rows that were read, perhaps repeatedly.
     private var lostFiles: Set<ContentDigest> = []
     /// The changed identifiers of the snapshot's resources; nil for resources left out.
-    var identifiers: [Int64: Int64?] = [:]
+    private var identifiers: [Int64: Int64?] = [:]
     /// The resources that only the snapshot had.
-    var added: Set<Int64> = []
+    private var added: Set<Int64> = []
 
     /// - Precondition: the target has the current schema and no rows.
     init(directory: CacheDirectory, workspace: CacheDirectory, into target: Connection) throws {
@@ -243,11 +243,13 @@ struct Salvage {
             """)
     }
 
+    // MARK: The snapshot
+
     /// Adds rows of the snapshot that the damaged database did not yield. Tables that were read
     /// completely get none: rows that they lack were removed. Of an image in both, the damaged
     /// database's newer row stays. Variants are added only to the source that they were made from.
     /// Returns the time of the snapshot; nil without a readable one.
-    mutating func mergeSnapshot() throws -> Timestamp? {
+    private mutating func mergeSnapshot() throws -> Timestamp? {
         guard !incomplete.isEmpty, let (snapshot, time) = try openSnapshot() else { return nil }
         for insertion in insertions {
             switch insertion.table.name {
@@ -362,7 +364,7 @@ struct Salvage {
 
 extension CacheDirectory {
     /// Whether the content file of a row of `variant` exists in its full size.
-    func hasFile(of row: borrowing Statement, _ columns: TableLayout) throws -> Bool {
+    fileprivate func hasFile(of row: borrowing Statement, _ columns: TableLayout) throws -> Bool {
         guard let format = ImageFormat(rawValue: try row.text(columns["format"])) else {
             return false
         }

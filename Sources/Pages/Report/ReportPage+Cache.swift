@@ -64,7 +64,7 @@ extension HTMLWriter {
 }
 
 /// The images that expire in the next 30 days.
-struct ExpiryForecast: Hashable {
+struct ExpiryForecast {
     static let days = 30
 
     let today: Int64

@@ -123,8 +123,8 @@ extension FailureReason {
 }
 
 extension RunRules {
-    /// Returns the report of a line with its end. Its `variants` have these positions among those
-    /// of the entry.
+    /// Returns the report of a line with its end. `positions` are the places of its `variants`
+    /// among the entry's variants.
     func result(
         of machine: EntryMachine, _ end: EntryEnd, _ variants: VariantSet, at positions: [Int]
     ) -> EntryResult {

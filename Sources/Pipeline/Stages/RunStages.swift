@@ -1,6 +1,5 @@
 import CacheStorage
 import EntryLifecycle
-import Glibc
 import PrefetchModel
 import Threading
 import Transfers

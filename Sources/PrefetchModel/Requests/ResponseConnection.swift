@@ -31,7 +31,7 @@ package enum HTTPVersion: String, CaseIterable, BitwiseCopyable, Sendable {
 package struct CacheStatus: Hashable, Sendable {
     /// Seconds, by `Age`; nil without a number.
     package let age: Int?
-    /// The value of `X-Cache`, at most 100 characters; nil without the field.
+    /// The value of `X-Cache`, cut to ``longestText`` characters; nil without the field.
     package let text: String?
 
     private static let longestText = 100

@@ -29,7 +29,8 @@ struct FolderCheck: ~Copyable {
     let isHolder: Bool
     private let hasher = SHA256Hasher()
     /// As large as the largest file so far.
-    var buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 20, alignment: 64)
+    private(set) var buffer = UnsafeMutableRawBufferPointer.allocate(
+        byteCount: 1 << 20, alignment: 64)
 
     deinit { buffer.deallocate() }
 

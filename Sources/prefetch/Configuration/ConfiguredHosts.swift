@@ -64,8 +64,8 @@ struct HostSettings: Sendable {
     private var changes:
         [(setting: ConfigurationSetting, make: @Sendable (inout RunSettings) throws -> Void)] = []
 
-    /// Takes some settings of a table in the order of the flags, as the command line does. Files
-    /// that they name are read later.
+    /// Takes some settings of a table in the order of the flags, as the command line does. Reads
+    /// no files yet.
     init(_ table: EffectiveSettings.NamedTable, _ settings: [ConfigurationSetting]) throws {
         guard let pattern = HostPattern(table.name) else {
             throw UserError(

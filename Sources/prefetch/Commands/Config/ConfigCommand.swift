@@ -253,8 +253,8 @@ private struct ShownSetting {
 }
 
 extension ShownSetting {
-    /// The settings in the order of the flags. Tables of variants and rules are shown as the flags
-    /// that they become.
+    /// The settings in the order of the flags. The table of a variant or rule is shown as its
+    /// flag.
     static func all(of settings: EffectiveSettings, _ rows: [FlagRow]) -> [ShownSetting] {
         rows.compactMap { row in
             let added = ConfiguredCommand.added(settings, [row])
