@@ -21,8 +21,8 @@ package struct StoredCopy: Sendable {
     package typealias Original = (image: StoredImage, isWhole: Bool)
 
     package let resource: Int64
-    /// The last validation, with the arrival time of the body. Its URLs are those of the transfer
-    /// that brought the copy, without user information.
+    /// The last validation, with the arrival time of the body. Its URLs come from the transfer that
+    /// stored the copy, without user information.
     package let validation: ResourceValidation
     /// ``ResourceLocation/permanentURL``, if it can be requested.
     let permanentTarget: RequestURL?
