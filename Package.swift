@@ -17,14 +17,12 @@ let boundary: [CSetting] = [
     .unsafeFlags(["-O2", "-Wall", "-Wextra", "-Wno-unused-parameter", "-Werror"])
 ]
 
-// A statically linked command relocates 45,000 pointers at each start. In packed form (DT_RELR,
-// glibc 2.36) they take 9 KB instead of 1.1 MB; the toolchain's lld writes it, gold does not.
-// Scripts/linking makes lld use the static C++ library, because most symbol look-ups at a start
-// are in the shared one. Swift's exported symbols are not needed.
+// The toolchain's lld can also pack relocations, for the deb (Scripts/package). Scripts/linking makes
+// it use the static C++ library, because most symbol look-ups at a start are in the shared one.
+// Swift's exported symbols are not needed.
 let quickStart = LinkerSetting.unsafeFlags(
     [
-        "-use-ld=lld", "-Xlinker", "-z", "-Xlinker", "pack-relative-relocs",
-        "-Xlinker", "--no-export-dynamic", "-Xclang-linker", "-static-libgcc",
+        "-use-ld=lld", "-Xlinker", "--no-export-dynamic", "-Xclang-linker", "-static-libgcc",
         "-L", Context.packageDirectory + "/Scripts/linking",
     ],
     .when(configuration: .release))
@@ -59,7 +57,7 @@ let package = Package(
         .executableTarget(
             name: "prefetch",
             dependencies: [
-                "BuildRecord", "Buckets", "CCrash", "CLinux", "CacheStorage",
+                "BuildRecord", "Buckets", "CCrash", "CLinux", "CStart", "CacheStorage",
                 "ConfigurationFiles", "Exporting", "FileOutput", "Hashing", "Manifests", "Pages",
                 "Pipeline", "PrefetchModel", "Reporting", "Sharding", "Threading", "URLParsing",
                 "Upkeep",
@@ -125,7 +123,7 @@ let package = Package(
         .target(
             name: "Codecs",
             dependencies: [
-                "CColour", "CDeflate", "CInterruption", "CJPEG", "CPNG", "CPixels",
+                "CColour", "CDeflate", "CInterruption", "CJPEG", "CLoader", "CPNG", "CPixels",
                 "CPlaceholder", "CResample", "CXML", "PrefetchModel",
                 .target(name: "CAVIF", condition: .when(traits: ["AVIF"])),
                 .target(name: "CGIF", condition: .when(traits: ["GIF"])),
@@ -357,6 +355,7 @@ let package = Package(
         // libcurl is loaded on first use instead of linked.
         .target(name: "CCurl", dependencies: ["CLoader"], cSettings: boundary),
         .target(name: "CCrash", cSettings: boundary),
+        .target(name: "CStart", cSettings: boundary),
         // libarchive is loaded on first use, too.
         .target(name: "CArchive", dependencies: ["CLoader"], cSettings: boundary),
         .target(name: "CPSL", dependencies: ["CLoader"], cSettings: boundary),

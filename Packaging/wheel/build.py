@@ -1,10 +1,10 @@
 """Builds the wheel: the Python package with the command as a script.
 
-Usage: build.py BINARY VERSION FOLDER [LICENCES]
+Usage: build.py BINARY VERSION FOLDER [TREE]
 
-LICENCES is a folder with the licences of the libraries in the binary.
+TREE is a folder with `lib` and `share`, which pip puts next to the `bin` of the command.
 
-The platform tag is that of the binary's architecture and glibc 2.36, the oldest one that the
+The platform tag is that of the binary's architecture and glibc 2.34, the oldest one that the
 command starts with. $SOURCE_DATE_EPOCH dates the files, so that a repeated build writes the same
 bytes. Only the standard library is used: building needs no network.
 """
@@ -40,8 +40,8 @@ Description-Content-Type: text/markdown
 
 
 def main():
-    binary, version, folder, *licences = sys.argv[1:]
-    tag = f"py3-none-manylinux_2_36_{platform.machine()}"
+    binary, version, folder, *trees = sys.argv[1:]
+    tag = f"py3-none-manylinux_2_34_{platform.machine()}"
     info = f"{NAME}-{version}.dist-info"
     metadata = METADATA.format(version=version) + (FOLDER / "README.md").read_text()
     wheel = f"Wheel-Version: 1.0\nGenerator: prefetch\nRoot-Is-Purelib: false\nTag: {tag}\n"
@@ -52,8 +52,9 @@ def main():
         (f"{info}/METADATA", metadata.encode(), 0o644),
         (f"{info}/WHEEL", wheel.encode(), 0o644),
         (f"{info}/LICENSE", (FOLDER.parent.parent / "LICENSE").read_bytes(), 0o644),
-        *((f"{info}/licences/{file.name}", file.read_bytes(), 0o644)
-          for path in licences for file in sorted(Path(path).iterdir())),
+        *((f"{NAME}-{version}.data/data/{file.relative_to(tree)}", file.read_bytes(), 0o644)
+          for tree in trees for top in ("lib", "share")
+          for file in sorted(Path(tree, top).rglob("*")) if file.is_file()),
     ]
     record = "".join(
         f"{name},sha256={digest(content)},{len(content)}\n" for name, content, _ in files)

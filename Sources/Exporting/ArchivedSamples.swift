@@ -43,11 +43,7 @@ package struct ArchivedSamples: ~Copyable {
     /// Begins to read an open file, which must stay open; `limit` is the largest size of an image
     /// in bytes, and larger ones are cut after one more byte.
     package init(_ file: Int32, limit: Int) throws(UserError) {
-        if let reason = carchive_load() {
-            throw UserError(
-                "libarchive cannot be loaded: \(String(cString: reason))",
-                hint: "install libarchive (Debian's package is libarchive13)")
-        }
+        try ArchiveLibrary.load()
         var message = [CChar](repeating: 0, count: 256)
         guard let reader = carchive_reader_make(file, &message, message.count) else {
             throw ArchivedSamples.damage(
@@ -180,5 +176,15 @@ package enum ImportLayout: String, CaseIterable, Sendable {
             guard let path = try? MirrorName(rules: rules).path(of: normalized) else { return [] }
             return [path, ExportPlan.besideFolder(path, rules)]
         }
+    }
+}
+
+/// libarchive, which is loaded on first use.
+package enum ArchiveLibrary {
+    package static func load() throws(UserError) {
+        guard let reason = carchive_load() else { return }
+        throw UserError(
+            .failed, "libarchive", "cannot be loaded: \(String(cString: reason))",
+            hint: "install libarchive (Debian's package is libarchive13)")
     }
 }

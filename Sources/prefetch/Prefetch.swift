@@ -57,7 +57,7 @@ struct Prefetch: ParsableCommand {
         ccrash_install()
         OpenFiles.raiseLimit()
         let arguments = CommandArguments.normalized(
-            Array(CommandLine.arguments.dropFirst()), subcommands: subcommands)
+            ProcessArguments.all, subcommands: subcommands)
         var configured = ConfiguredCommand(arguments)
         var command: (any ParsableCommand)?
         do {
@@ -86,10 +86,6 @@ struct Prefetch: ParsableCommand {
 
     /// Handles arguments that need no command, without the parser's check of all flags of `run`.
     private static func answerWithoutCommand(_ arguments: [String]) throws {
-        // Swift's library finds no arguments, not even the program's name, without /proc.
-        guard !CommandLine.arguments.isEmpty else {
-            throw UserError("/proc/self/maps: cannot read the arguments", hint: "mount /proc")
-        }
         if CommandArguments.wantShortHelp(arguments, subcommands: subcommands) {
             throw CleanExit.message(ShortHelp.text)
         }

@@ -46,6 +46,18 @@ struct DiagnosisTests {
             bits: groupWrites ? "0770" : "0700")
     }
 
+    @Test func librariesOfTheSystemAndCarriedOnes() {
+        let curl = "/lib/x86_64-linux-gnu/libcurl.so.4"
+        let carried = "/opt/prefetch/lib/prefetch/libavif.so.15"
+        #expect(Diagnosis.origins(of: []) == "")
+        #expect(
+            Diagnosis.origins(of: [curl, carried, "/usr/lib/liblcms2.so.2"])
+                == "; from the system: libcurl.so.4 liblcms2.so.2; from /opt/prefetch/lib/prefetch: "
+                + "libavif.so.15")
+        #expect(
+            Diagnosis.origins(of: [carried]) == "; from /opt/prefetch/lib/prefetch: libavif.so.15")
+    }
+
     @Test func ownerAndModes() throws {
         expect(.owner(ownership()), .ok, "yours (uid 1000)")
         expect(.owner(ownership(isOwn: false)), .ok, "you can read it but not change it")

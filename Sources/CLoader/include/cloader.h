@@ -1,33 +1,59 @@
-/// Loads a system's library on first use instead of linking it.
+/// Loads a library on first use instead of linking it: the system's, or else the one that came with
+/// the program, as in the tarball.
 #pragma once
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 /// Enough for a path and a reason.
 #define CLOADER_MESSAGE_BYTES 512
 
+#pragma clang assume_nonnull begin
+
+typedef struct {
+    /// `libcurl.so.4`
+    const char *file;
+    const char *prefix;
+    /// Without the prefix; NULL ends the list.
+    const char *_Nullable const *_Nonnull names;
+    /// Returns the reason why the functions, which are set, cannot be used; NULL if they can. May
+    /// be NULL.
+    const char *_Nullable (*_Nullable refusal)(void);
+} cloader_library;
+
 /// Loads a library, which is never unloaded, and finds all of its named functions, or none.
 ///
-/// - `names`: without the prefix; NULL ends the list.
+/// The library that came with the program is in `../lib/prefetch` from the program, and is loaded
+/// if the system has none, or refuses it. File and folder must belong to root or the
+/// program's owner, and no other user may be able to write them.
+///
 /// - `functions`: receives one pointer for each name, in their order; all NULL after a failure.
-/// - `failure`: has `CLOADER_MESSAGE_BYTES`, and stays empty on success.
-void cloader_open(
-    const char *library, const char *prefix, const char *const *names, void *functions,
-    char *failure);
+/// - `failure`: has `CLOADER_MESSAGE_BYTES`, and is empty after success.
+void cloader_open(const cloader_library *library, void *functions, char *failure);
+
+/// Returns the paths of the loaded libraries, in their order; NULL ends them. Any thread may call
+/// it.
+const char *_Nullable cloader_path(size_t index);
+
+#pragma clang assume_nonnull end
 
 #define CLOADER_NAME(name) #name,
 
 /// Defines `load`. Its first call sets the struct `functions`, with the members of `list` in order.
 /// It returns NULL, or the reason for the failure. Any thread may call it.
-#define CLOADER_LOAD(load, library, prefix, list, functions) \
+#define CLOADER_LOAD_UNLESS(load, library, prefix, list, functions, refusal) \
     static char load##_failure[CLOADER_MESSAGE_BYTES]; \
     static void load##_once(void) { \
         static const char *const names[] = {list(CLOADER_NAME) NULL}; \
-        cloader_open(library, prefix, names, &functions, load##_failure); \
+        cloader_open( \
+            &(cloader_library){library, prefix, names, refusal}, &functions, load##_failure); \
     } \
     const char *load(void) { \
         static pthread_once_t once = PTHREAD_ONCE_INIT; \
         pthread_once(&once, load##_once); \
         return load##_failure[0] ? load##_failure : NULL; \
     }
+
+#define CLOADER_LOAD(load, library, prefix, list, functions) \
+    CLOADER_LOAD_UNLESS(load, library, prefix, list, functions, NULL)

@@ -1,5 +1,6 @@
 internal import CDeflate
 internal import CJPEG
+internal import CLoader
 internal import CPNG
 internal import CXML
 package import PrefetchModel
@@ -48,6 +49,14 @@ package enum CodecLibraries {
             LittleCMS.version.map { "liblcms2 \($0)" }
                 ?? "liblcms2 cannot be loaded: \(LittleCMS.missing ?? "")")
         return lines
+    }
+    /// The files of the libraries that were loaded on first use, also those of other modules.
+    package static var loadedFiles: [String] {
+        Array(
+            sequence(state: 0) { index in
+                defer { index += 1 }
+                return cloader_path(index).map { String(cString: $0) }
+            })
     }
     /// The loaded version, without its name: `2.5.0`.
     package static var expat: String {

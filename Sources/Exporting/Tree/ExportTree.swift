@@ -1,4 +1,3 @@
-internal import CArchive
 internal import CLinux
 package import CacheStorage
 import Glibc
@@ -142,11 +141,7 @@ package final class ExportTree {
     ) throws(UserError) -> [(path: String, problem: Problem)] {
         let files = plan.files()
         let archives = files.count { if case .archive = $0.content { true } else { false } }
-        if archives > 0, let reason = carchive_load() {
-            throw UserError(
-                .failed, "libarchive", "cannot be loaded: \(String(cString: reason))",
-                hint: "install libarchive (Debian's package is libarchive13)")
-        }
+        if archives > 0 { try ArchiveLibrary.load() }
         let chunks = ExportTree.chunks(of: files, workers: workers)
         let writer = ContentWriter(
             cache: cache, links: options.links, mode: options.mode,

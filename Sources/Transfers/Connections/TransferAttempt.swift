@@ -1,4 +1,5 @@
 internal import CCurl
+import Glibc
 import PrefetchModel
 
 /// A request on its way through libcurl.
@@ -63,12 +64,36 @@ enum TrustedAuthorities {
 
         /// `handle` is a new one, which knows libcurl's own paths.
         init(_ settings: RequestSettings, defaultsOf handle: UnsafeMutableRawPointer) {
-            file = settings.authorityFile ?? EasyHandle.text(CURLINFO_CAINFO, of: handle)
+            file =
+                settings.authorityFile
+                ?? Self.systemFile(default: EasyHandle.text(CURLINFO_CAINFO, of: handle))
             // A given file without a folder replaces the system's folder as well.
             let ownFolder =
                 settings.authorityFile == nil ? EasyHandle.text(CURLINFO_CAPATH, of: handle) : nil
             folder = settings.authorityFolder ?? ownFolder
         }
+
+        /// libcurl's own file, or else the first of ``systemFiles``: a libcurl that came with the
+        /// program was built for Debian.
+        static func systemFile(
+            default own: String?, exists: (String) -> Bool = { access($0, R_OK) == 0 }
+        ) -> String? {
+            if let own, exists(own) { return own }
+            return systemFiles.first(where: exists) ?? own
+        }
+
+        /// The certificates of each family of systems.
+        static let systemFiles = [
+            // Debian, Arch, Alpine, Gentoo
+            "/etc/ssl/certs/ca-certificates.crt",
+            // Fedora, RHEL, Amazon Linux
+            "/etc/pki/tls/certs/ca-bundle.crt",
+            "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
+            // SUSE
+            "/etc/ssl/ca-bundle.pem",
+            // FreeBSD's layout, in Alpine and others
+            "/etc/ssl/cert.pem",
+        ]
     }
 
     /// Whether a failed verification is due to an unknown issuer, by OpenSSL's result

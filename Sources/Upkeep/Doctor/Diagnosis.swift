@@ -357,6 +357,20 @@ extension Diagnosis {
         )
     }
 
+    /// Returns the text that tells libraries of the system from those that came with the program:
+    /// `; from the system: libcurl.so.4; from /usr/local/lib/prefetch: libavif.so.15`.
+    static func origins(of files: [String]) -> String {
+        let parts = files.map { file in
+            let slash = file.lastIndex(of: "/") ?? file.startIndex
+            return (folder: file[..<slash], name: file[slash...].drop { $0 == "/" })
+        }
+        let carried = parts.filter { $0.folder.hasSuffix("/lib/prefetch") }
+        let ofSystem = parts.filter { !$0.folder.hasSuffix("/lib/prefetch") }
+        return [("the system", ofSystem), (carried.first.map { String($0.folder) } ?? "", carried)]
+            .filter { !$0.1.isEmpty }
+            .map { "; from \($0.0): \($0.1.map(\.name).joined(separator: " "))" }.joined()
+    }
+
     /// Checks whether the libraries that are loaded on first use can be loaded.
     package static func libraries() -> Diagnosis {
         do {
@@ -369,7 +383,10 @@ extension Diagnosis {
                     missing.hasPrefix("libavif") ? "AVIF images" : "images with colour profiles"
                 return .wrong(.libraries, missing, remedy: "install it; \(images) fail without it")
             }
-            return .ok(.libraries, "libcurl \(curl), SQLite \(StorageVersions.sqlite)")
+            return .ok(
+                .libraries,
+                "libcurl \(curl), SQLite \(StorageVersions.sqlite)"
+                    + origins(of: CodecLibraries.loadedFiles))
         } catch {
             return .wrong(
                 .libraries, "libcurl cannot be loaded: \(error.message)", remedy: error.hint)

@@ -1,6 +1,8 @@
 import ArgumentParser
+import Exporting
 import PrefetchModel
 import Reporting
+import Sharding
 import Upkeep
 
 struct DoctorCommand: ParsableCommand {
@@ -45,6 +47,9 @@ struct DoctorCommand: ParsableCommand {
         if online { requests.warn() }
         let checkUp = CacheCheckUp(settings.run, wallClock: WallClock.now)
         let descriptors = OpenFiles.left
+        // For the list of loaded libraries. Few commands need these two.
+        try? ArchiveLibrary.load()
+        try? RegistrableDomain.load()
         var lines = LineWriter.standardOutput()
         var all: [Diagnosis] = []
         let marks = Marks()

@@ -189,19 +189,12 @@ struct AttrCommand: ParsableCommand {
 
     /// Makes an attribute. Swift alters arguments that aren't UTF-8, so they are refused.
     static func attribute(_ name: String, _ value: [UInt8]) throws -> EntryAttribute {
-        guard hasTextOnly else {
+        guard ProcessArguments.areText else {
             throw UserError(
                 .usage, "the arguments are not valid UTF-8",
                 hint: "--file sets a value of any bytes")
         }
         return try EntryAttribute(name: name, value: value)
-    }
-
-    /// Whether every argument of the process is UTF-8.
-    private static var hasTextOnly: Bool {
-        (0..<Int(CommandLine.argc)).allSatisfy { index in
-            CommandLine.unsafeArgv[index].map { String(validatingCString: $0) != nil } ?? true
-        }
     }
 
     private static func isMissing(_ name: String, of image: ImageName) -> UserError {
