@@ -65,7 +65,8 @@ package struct StorageError: Error, CustomStringConvertible {
         return StorageError(
             operation: operation, subject: subject, code: .system(code),
             message: String(cString: strerror(code)),
-            hint: hint ?? StorageError.hint(for: code, subject))
+            hint: hint ?? StorageError.hint(for: code, subject)
+                ?? (operation == "mkdir" ? "--cache-dir names another place" : nil))
     }
 
     private static func hint(for code: Int32, _ path: String) -> String? {

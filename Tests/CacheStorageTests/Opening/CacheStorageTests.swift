@@ -83,6 +83,17 @@ struct CacheStorageTests {
         #expect(throws: StorageError.self) { try OpenCache.open(path: path, waiting: .none) }
     }
 
+    @Test(arguments: [
+        "/proc/.cache/prefetch", "/sys/prefetch", "/dev/null/prefetch",
+        "/tmp/" + String(repeating: "n", count: 300),
+    ])
+    func namesTheFlagWhereNoFolderCanBeMade(path: String) throws {
+        let error = #expect(throws: StorageError.self) {
+            try OpenCache.open(path: path, waiting: .none)
+        }
+        #expect(error?.hint?.contains("--cache-dir") == true, "\(error?.description ?? "")")
+    }
+
     @Test func refusesAWorldWritableFolder() throws {
         do { _ = try opened() }
         try FileManager.default.setAttributes([.posixPermissions: 0o777], ofItemAtPath: path)
