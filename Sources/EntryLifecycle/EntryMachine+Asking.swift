@@ -28,9 +28,9 @@ extension EntryMachine {
 
     private mutating func ask(_ context: EntryContext) -> EntryAction {
         if context.phase.isStopping { return cancel() }
-        if let target = remembered(context) {
+        if let (target, until) = remembered(context) {
             let isElsewhere = target.origin != entry.url.origin
-            journey.route.followMemory(to: target)
+            journey.route.followMemory(to: target, until: until)
             if isElsewhere {
                 // The host that sent the redirect gets no request now, and could have been any.
                 journey.route.addressRule = .redirectedFromPublic
@@ -49,17 +49,21 @@ extension EntryMachine {
     }
 
     /// The target of an earlier run's permanent redirects, if the first transfer should use it.
-    private func remembered(_ context: EntryContext) -> RequestURL? {
+    private func remembered(_ context: EntryContext) -> (target: RequestURL, until: Timestamp)? {
         let journey = journey
         guard journey.route.visited.isEmpty, journey.usesMemory, journey.usesConditions,
             !journey.route.followsMemory, context.rules.redirects.followsMemory,
             context.rules.redirects.maximum > 0, let copy = journey.findings.copy,
             copy.validation.location.url == entry.url.withoutCredentials.text,
             let target = copy.permanentTarget,
+            let until = copy.validation.location.permanent?.until,
+            Freshness.isFresh(
+                validatedAt: copy.validation.validatedAt, expiresAt: until, at: context.now,
+                rules: Freshness.redirectRules),
             target != journey.route.target.withoutCredentials,
             context.rules.redirects.mayLead(from: entry.url, to: target)
         else { return nil }
-        return target
+        return (target, until)
     }
 
     /// The fields that make a request conditional; empty where a 304 would be useless.

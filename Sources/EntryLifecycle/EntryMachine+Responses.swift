@@ -34,7 +34,7 @@ extension EntryMachine {
         case (304, _) where !request.conditions.isEmpty:
             return confirm(response, cost, context)
         case _ where response.isRedirect:
-            return follow(response, redirectRule, context)
+            return follow(response, redirectRule, cost, context)
         default:
             return fail(
                 Failure(.httpStatus, EntryMachine.message(ofStatus: response.status)), context)
@@ -92,7 +92,8 @@ extension EntryMachine {
                 fields: fields, varyingOn: requestFields(context),
                 receivedAt: response.receivedAt), context)
         let validation = ResourceValidation(
-            location: location, response: stored, fetchedAt: response.receivedAt,
+            location: location(at: response.receivedAt), response: stored,
+            fetchedAt: response.receivedAt,
             validatedAt: response.receivedAt, expiresAt: expiresAt)
         // The workers use the part, or remove it.
         journey.findings.part = nil
@@ -123,13 +124,13 @@ extension EntryMachine {
         }
         guard context.phase.writes else { return cancel() }
         let validation = ResourceValidation(
-            location: location, response: storable(updated, context),
+            location: location(at: response.receivedAt), response: storable(updated, context),
             validatedAt: response.receivedAt, expiresAt: expiresAt)
         return derive(validation, context)
     }
 
     private mutating func follow(
-        _ response: Response, _ rule: AddressRule, _ context: EntryContext
+        _ response: Response, _ rule: AddressRule, _ cost: TransferCost, _ context: EntryContext
     ) -> EntryAction {
         let target: RequestURL
         do {
@@ -138,9 +139,12 @@ extension EntryMachine {
             return fail(error, context)
         }
         guard !context.phase.isStopping else { return cancel() }
-        journey.route.follow(
-            to: target, isPermanent: response.status == 301 || response.status == 308,
-            listed: entry.url, rule: rule)
+        let until =
+            response.status == 301 || response.status == 308
+            ? Freshness.expiry(
+                ofRedirect: response.fields, receivedAt: response.receivedAt,
+                transferTime: cost.elapsed) : nil
+        journey.route.follow(to: target, until: until, listed: entry.url, rule: rule)
         state = .queued
         return .queue(.next)
     }
@@ -245,13 +249,14 @@ extension EntryMachine {
     }
 
     /// Without user information, like all stored URLs.
-    private var location: ResourceLocation {
+    private func location(at time: Timestamp) -> ResourceLocation {
         let url = entry.url.withoutCredentials
         let route = journey.route
         let target = route.target.withoutCredentials
         return ResourceLocation(
             url: url.text, finalURL: target == url ? nil : target.text,
-            permanentURL: route.permanentTarget?.text, redirects: route.redirects, host: url.origin)
+            permanent: route.permanent.flatMap { $0.until > time ? $0 : nil },
+            redirects: route.redirects, host: url.origin)
     }
 }
 

@@ -24,7 +24,7 @@ package struct StoredCopy: Sendable {
     /// The last validation, with the arrival time of the body. Its URLs come from the transfer that
     /// stored the copy, without user information.
     package let validation: ResourceValidation
-    /// ``ResourceLocation/permanentURL``, if it can be requested.
+    /// The URL of ``ResourceLocation/permanent``, if it can be requested.
     let permanentTarget: RequestURL?
     package let sourceDigest: ContentDigest
     /// As ``Placeholder/thumbHash``, if there is a placeholder.

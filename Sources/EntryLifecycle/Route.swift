@@ -4,8 +4,8 @@ package import PrefetchModel
 package struct Route: Sendable {
     /// The URL of the present transfer; changes with each redirect.
     package var target: RequestURL
-    /// The target of the permanent redirects (301, 308) before any other kind; nil without any.
-    package var permanentTarget: RequestURL?
+    /// Nil without permanent redirects.
+    package var permanent: PermanentTarget?
     package var isPermanentSoFar = true
     /// Whether the first transfer used the target of a remembered permanent redirect.
     package var followsMemory = false
@@ -61,23 +61,27 @@ package struct Route: Sendable {
     }
 
     /// Uses the target of a remembered permanent redirect.
-    mutating func followMemory(to url: RequestURL) {
+    mutating func followMemory(to url: RequestURL, until: Timestamp) {
         target = url
-        permanentTarget = url
+        permanent = PermanentTarget(url: url.text, until: until)
         followsMemory = true
     }
 
-    /// Follows a redirect, permanent by its status; `rule` is for its target.
+    /// Follows a redirect; `rule` is for its target, and `until` the end of its freshness if its
+    /// status is permanent.
     ///
     /// A redirect over plain HTTP is not remembered for an entry with an encrypted listed URL.
     package mutating func follow(
-        to url: RequestURL, isPermanent: Bool, listed: RequestURL, rule: AddressRule
+        to url: RequestURL, until: Timestamp?, listed: RequestURL, rule: AddressRule
     ) {
         let isDowngraded = listed.isEncrypted && !url.isEncrypted
         target = url
         redirects += 1
-        isPermanentSoFar = isPermanentSoFar && !isDowngraded && isPermanent
-        if isPermanentSoFar { permanentTarget = url }
+        isPermanentSoFar = isPermanentSoFar && !isDowngraded && until != nil
+        if isPermanentSoFar, let until {
+            permanent = PermanentTarget(
+                url: url.text, until: min(until, permanent?.until ?? until))
+        }
         // After a redirect from a public address, no further target is the user's choice.
         if addressRule != .redirectedFromPublic { addressRule = rule }
     }

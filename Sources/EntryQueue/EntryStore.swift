@@ -195,7 +195,7 @@ extension EntryMachine {
         if case .queued(let history, let journey) = rest {
             count +=
                 journey.route.target.text.utf8.count
-                + (journey.route.permanentTarget?.text.utf8.count ?? 0)
+                + (journey.route.permanent?.url.utf8.count ?? 0)
             if case .response(_, let type?) = history.lastResult { count += type.utf8.count }
         }
         guard let extras = entry.extras else { return count }

@@ -251,7 +251,10 @@ extension SpillCoding {
 
     private mutating func code(_ route: inout Route) {
         code(&route.target)
-        code(&route.permanentTarget, from: route.target) { $0.code(&$1) }
+        code(&route.permanent, from: PermanentTarget(url: "", until: .distantPast)) {
+            $0.code(&$1.url)
+            $0.code(&$1.until)
+        }
         code(&route.isPermanentSoFar)
         code(&route.followsMemory)
         code(&route.addressRule)

@@ -39,6 +39,23 @@ package struct Freshness: Sendable {
             receivedAt.advanced(by: lifetime - initialAge), validatedAt: receivedAt, rules: rules)
     }
 
+    /// The rules for permanent redirects: a day without a lifetime. The user's are about images.
+    package static let redirectRules = Rules(defaultLifetime: .seconds(86400))
+
+    /// Returns the time until which a permanent redirect is followed without a request;
+    /// ``alwaysStale`` also for `no-store`, and where the redirect may depend on the request's
+    /// fields, which are not stored (§4.1).
+    package static func expiry(
+        ofRedirect fields: [HeaderField], receivedAt: Timestamp, transferTime: Duration
+    ) -> Timestamp {
+        guard Vary.names(fields.values(of: "vary")).allSatisfy({ $0 == "accept-encoding" }) else {
+            return alwaysStale
+        }
+        return expiry(
+            fields: fields, receivedAt: receivedAt, transferTime: transferTime,
+            rules: redirectRules) ?? alwaysStale
+    }
+
     /// Whether a response names its lifetime itself, by `max-age` or `Expires`.
     package static func isExplicit(_ fields: [HeaderField]) -> Bool {
         CacheControl(fields).maxAge != nil || fields.first("expires") != nil

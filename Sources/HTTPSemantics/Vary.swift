@@ -56,7 +56,7 @@ package enum Vary {
         }
     }
 
-    private static func names(_ values: [String]) -> [String] {
+    static func names(_ values: [String]) -> [String] {
         let names = values.flatMap { FieldSyntax.members(of: $0) }
         return Set(names.map { FieldSyntax.text($0).lowercased() }).sorted()
     }

@@ -350,6 +350,92 @@ import Testing
         #expect(message?.contains("--cookie-jar") == true)
     }
 
+    /// The freshness of a redirect, in seconds; 0 if it is not remembered.
+    static let redirectFields: [(fields: [String: String], seconds: Int64)] = [
+        ([:], 86400), (["Cache-Control": "no-store"], 0), (["Cache-Control": "no-cache"], 0),
+        (["Cache-Control": "max-age=0"], 0), (["Cache-Control": "max-age=30"], 30),
+        (["Cache-Control": "max-age=30", "Age": "30"], 0), (["Cache-Control": "private"], 86400),
+        (["Cache-Control": "max-age=604800"], 604_800), (["Expires": "0"], 0),
+        (["Vary": "Accept-Encoding"], 86400), (["Vary": "Accept"], 0), (["Vary": "*"], 0),
+        (["Last-Modified": "Thu, 01 Jan 1970 00:00:00 GMT"], 100),
+    ]
+
+    private func hop(
+        to url: String, _ status: Int, _ fields: [String: String], _ machine: inout EntryMachine
+    ) {
+        let fields = fields.map { HeaderField(name: $0, value: $1) }
+        let action = machine.responded(
+            Sample.response(
+                status, redirect: .to(RequestURL(normalized: url)), fields: fields))
+        #expect(action.word == "queue")
+        _ = machine.start(position: 1, at: Sample.now)
+        _ = machine.lookedUp(.nothing, in: Sample.context())
+    }
+
+    /// The remembered target of an entry that now arrives.
+    private func remembered(by machine: inout EntryMachine) -> PermanentTarget? {
+        guard
+            case .process(.body(_, _, let validation)) = machine.responded(
+                Sample.response(200), gap: 0)
+        else {
+            Issue.record("the body arrives")
+            return nil
+        }
+        return validation.location.permanent
+    }
+
+    @Test(arguments: [301, 302, 303, 307, 308], redirectFields)
+    func remembersPermanentRedirectsWhileTheyAreFresh(
+        status: Int, redirect: (fields: [String: String], seconds: Int64)
+    ) {
+        var machine = EntryMachine.asking()
+        hop(to: "http://h/2", status, redirect.fields, &machine)
+        let isKept = [301, 308].contains(status) && redirect.seconds > 0
+        // The transfer's time counts as age only with explicit ages.
+        let until = remembered(by: &machine)
+        #expect((until?.url == "http://h/2") == isKept)
+        let left = until?.until.timeSince(Sample.time) ?? .zero
+        let expected = Duration.seconds(isKept ? redirect.seconds : 0)
+        #expect(left <= expected && left >= expected - .milliseconds(5), "\(left)")
+    }
+
+    /// The shortest lifetime decides; another kind of redirect ends the part that is remembered.
+    @Test(arguments: redirectFields, [301, 302])
+    func remembersChainsByTheirShortestLifetime(
+        redirect: (fields: [String: String], seconds: Int64), last: Int
+    ) {
+        let minute = ["Cache-Control": "max-age=60"]
+        for hops in [[minute, redirect.fields], [redirect.fields, minute]] {
+            var machine = EntryMachine.asking()
+            for (number, fields) in hops.enumerated() {
+                hop(to: "http://h/\(number + 2)", 308, fields, &machine)
+            }
+            hop(to: "http://h/4", last, ["Cache-Control": "max-age=50"], &machine)
+            let permanent = remembered(by: &machine)
+            let least = min(redirect.seconds, last == 301 ? 50 : 60)
+            let left = permanent?.until.timeSince(Sample.time) ?? .zero
+            #expect(left <= .seconds(least) && left >= .seconds(least) - .milliseconds(5))
+            #expect(
+                permanent?.url == (least == 0 ? nil : last == 301 ? "http://h/4" : "http://h/3"))
+        }
+    }
+
+    @Test(arguments: [(-1, "ask"), (0, "ask"), (1, "move on"), (86400, "move on")])
+    func requestsTheListedURLOnceTheRedirectIsStale(seconds: Int, expected: String) {
+        let until = Sample.time.advanced(by: .seconds(seconds))
+        let copy = Sample.copy(
+            permanentTarget: "http://other/1", until: until, responseURL: "http://other/1")
+        var machine = EntryMachine(Sample.entry(Sample.stale))
+        _ = machine.start(position: 1, at: Sample.now)
+        #expect(machine.lookedUp(Findings(copy: copy), in: Sample.context()).word == expected)
+        guard expected == "move on" else { return }
+        // A response of the target does not prolong it.
+        _ = machine.start(position: 1, at: Sample.now)
+        _ = machine.lookedUp(.nothing, in: Sample.context())
+        #expect(
+            remembered(by: &machine) == PermanentTarget(url: "http://other/1", until: until))
+    }
+
     @Test func usesARememberedTargetUntilItFails() throws {
         let context = Sample.context()
         var machine = EntryMachine(Sample.entry(Sample.stale))

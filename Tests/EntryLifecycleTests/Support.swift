@@ -43,13 +43,15 @@ enum Sample {
     /// A copy with some of the two variants.
     static func copy(
         kept: [Bool] = [true, true], original: Bool = false, permanentTarget: String? = nil,
-        responseURL: String? = nil, others: Bool = false
+        until: Timestamp = time.advanced(by: .seconds(60)), responseURL: String? = nil,
+        others: Bool = false
     ) -> StoredCopy {
         StoredCopy(
             resource: 7,
             validation: ResourceValidation(
                 location: ResourceLocation(
-                    url: url.text, finalURL: responseURL, permanentURL: permanentTarget,
+                    url: url.text, finalURL: responseURL,
+                    permanent: permanentTarget.map { PermanentTarget(url: $0, until: until) },
                     host: url.origin),
                 response: StoredResponse(entityTag: "\"e\""), fetchedAt: time,
                 validatedAt: time, expiresAt: time.advanced(by: .seconds(10))),

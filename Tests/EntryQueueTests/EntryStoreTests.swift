@@ -303,7 +303,8 @@ struct EntryStoreTests {
         var route = Route(
             from: RequestURL(normalized: "http://other/\(number)"), addressRule: rules[number % 5])
         if number % 6 != 0 {
-            route.permanentTarget = RequestURL(normalized: "http://there/\(number)")
+            route.permanent = PermanentTarget(
+                url: "http://there/\(number)", until: Timestamp(seconds: Int64(number)))
         }
         route.isPermanentSoFar = number % 7 == 0
         route.followsMemory = number % 8 == 0

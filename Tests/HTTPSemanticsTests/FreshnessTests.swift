@@ -24,6 +24,31 @@ struct FreshnessTests {
             fields: fields(lines), receivedAt: Self.now, transferTime: .zero, rules: rules)
     }
 
+    // MARK: Redirects
+
+    @Test(
+        arguments: [
+            ([], 86400), (["Cache-Control: max-age=3600"], 3600),
+            (["Cache-Control: no-store"], nil),
+            (["Cache-Control: no-store, max-age=60"], nil), (["Cache-Control: no-cache"], nil),
+            (["Cache-Control: max-age=0"], 0), (["Cache-Control: max-age=x"], 0),
+            (["Cache-Control: max-age=31536000, immutable"], 31_536_000),
+            (["Cache-Control: immutable"], 86400), (["Cache-Control: s-maxage=60"], 86400),
+            (["Cache-Control: max-age=60", "Age: 50"], 10),
+            (["Expires: Sun, 06 Nov 1994 08:59:37 GMT"], 600), (["Expires: 0"], 0),
+            (["Last-Modified: Sun, 06 Nov 1994 08:39:37 GMT"], 60),
+            (["Last-Modified: Thu, 01 Jan 1970 00:00:00 GMT"], 86400),
+            (["Vary: Accept-Encoding"], 86400), (["Vary: accept-encoding", "Vary: Accept"], nil),
+            (["Vary: *"], nil), (["Vary: Cookie", "Cache-Control: max-age=60"], nil),
+        ] as [([String], Int?)])
+    func lifetimeOfPermanentRedirects(lines: [String], seconds: Int?) {
+        let until = Freshness.expiry(
+            ofRedirect: fields(["Date: \(Self.now.httpDate)"] + lines), receivedAt: Self.now,
+            transferTime: .zero)
+        #expect(
+            until == seconds.map { Self.now.advanced(by: .seconds($0)) } ?? Freshness.alwaysStale)
+    }
+
     // MARK: Lifetime
 
     @Test(

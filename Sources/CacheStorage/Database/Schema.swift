@@ -63,7 +63,8 @@ enum Schema {
             redirects INTEGER NOT NULL DEFAULT 0,
             thumbhash BLOB
                 CHECK (length(thumbhash) BETWEEN 5 AND 25),
-            color INTEGER
+            color INTEGER,
+            permanent_until INTEGER
         ) STRICT;
         CREATE INDEX resource_url ON resource (url) WHERE url <> key;
         CREATE INDEX resource_listed_url ON resource (listed_url)

@@ -43,16 +43,19 @@ extension Statement {
         }
     }
 
-    /// Reads `url, final_url, permanent_url, redirects, host`, the columns of ``response(from:)``,
-    /// and `fetched_at, validated_at, expires_at`.
+    /// Reads `url, final_url, permanent_url, permanent_until, redirects, host`, the columns of
+    /// ``response(from:)``, and `fetched_at, validated_at, expires_at`.
     func validation(from column: Int32) throws(SQLiteError) -> ResourceValidation {
-        ResourceValidation(
-            location: ResourceLocation(
-                url: try text(column), finalURL: try optionalText(column + 1),
-                permanentURL: try optionalText(column + 2), redirects: try count(column + 3),
-                host: try text(column + 4)),
-            response: try response(from: column + 5), fetchedAt: try time(column + 12),
-            validatedAt: try time(column + 13), expiresAt: try time(column + 14))
+        var location = ResourceLocation(
+            url: try text(column), finalURL: try optionalText(column + 1),
+            redirects: try count(column + 4), host: try text(column + 5))
+        if let url = try optionalText(column + 2), let until = try optionalTime(column + 3) {
+            location.permanent = PermanentTarget(url: url, until: until)
+        }
+        return ResourceValidation(
+            location: location, response: try response(from: column + 6),
+            fetchedAt: try time(column + 13), validatedAt: try time(column + 14),
+            expiresAt: try time(column + 15))
     }
 
     /// Reads `etag, last_modified, cache_control, expires, vary, date, content_type`.

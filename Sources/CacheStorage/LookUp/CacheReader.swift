@@ -344,8 +344,8 @@ package struct CachedCopy: Sendable {
             """)
         let resource = try database.prepare(
             """
-            SELECT url, final_url, permanent_url, redirects, host, etag, last_modified,
-                cache_control, expires, vary, date, content_type, fetched_at, validated_at,
+            SELECT url, final_url, permanent_url, permanent_until, redirects, host, etag,
+                last_modified, cache_control, expires, vary, date, content_type, fetched_at, validated_at,
                 expires_at, source_sha256, source_format, thumbhash
             FROM resource WHERE id = ?
             """)
@@ -368,8 +368,8 @@ package struct CachedCopy: Sendable {
             return try resource.first([.integer(identifier)]) { row in
                 CachedCopy(
                     resourceID: identifier, validation: try row.validation(from: 0),
-                    sourceDigest: try row.digest(15), sourceFormat: try row.text(16),
-                    thumbHash: row.isNull(17) ? nil : try row.blob(17), images: images,
+                    sourceDigest: try row.digest(16), sourceFormat: try row.text(17),
+                    thumbHash: row.isNull(18) ? nil : try row.blob(18), images: images,
                     names: names)
             }
         }

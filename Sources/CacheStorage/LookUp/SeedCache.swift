@@ -47,7 +47,7 @@ extension CacheCatalog {
         return try database.read("looking up resources") { database in
             let resources = try database.prepare(
                 """
-                SELECT id, url, final_url, permanent_url, redirects, host, etag,
+                SELECT id, url, final_url, permanent_url, permanent_until, redirects, host, etag,
                     last_modified, cache_control, expires, vary, date, content_type,
                     fetched_at, validated_at, expires_at, source_sha256, source_format,
                     source_width, source_height, source_bytes, thumbhash, color
@@ -120,23 +120,23 @@ extension Statement {
     /// Reads a row of ``CacheCatalog/copies(of:)``; nil if its format is unknown.
     fileprivate func seededSource() throws -> (ResourceValidation, SourceImage)? {
         let largest = 1 << 31
-        guard let format = ImageFormat(rawValue: try text(17)), try count(18) < largest,
-            try count(19) < largest, try count(20) <= ContentFile.largestSize
+        guard let format = ImageFormat(rawValue: try text(18)), try count(19) < largest,
+            try count(20) < largest, try count(21) <= ContentFile.largestSize
         else { return nil }
         let validation = try self.validation(from: 1)
         var placeholder: Placeholder?
-        if !isNull(21) {
+        if !isNull(22) {
             // The image is taken without an impossible colour.
-            let colour = try optionalInteger(22).flatMap {
+            let colour = try optionalInteger(23).flatMap {
                 RGBColor(number: Int(truncatingIfNeeded: $0))
             }
-            placeholder = Placeholder(thumbHash: try thumbHash(21), colour: colour)
+            placeholder = Placeholder(thumbHash: try thumbHash(22), colour: colour)
         }
         return (
             validation,
             SourceImage(
-                digest: try digest(16), format: format, widthInPixels: try count(18),
-                heightInPixels: try count(19), size: ByteCount(try count(20)),
+                digest: try digest(17), format: format, widthInPixels: try count(19),
+                heightInPixels: try count(20), size: ByteCount(try count(21)),
                 placeholder: placeholder)
         )
     }

@@ -206,9 +206,11 @@ struct MetadataStatements: ~Copyable {
             .init(response.expires), .init(response.vary), .init(response.date?.milliseconds),
             .init(validation.validatedAt), .init(validation.expiresAt), .init(source.size.bytes),
             .text(source.format.rawValue), .digest(source.digest), .init(source.widthInPixels),
-            .init(source.heightInPixels), .init(location.permanentURL), .init(response.contentType),
+            .init(source.heightInPixels), .init(location.permanent?.url),
+            .init(response.contentType),
             .init(location.redirects), source.placeholder.map { .blob($0.thumbHash) } ?? .null,
-            .init(source.placeholder?.colour.map { Int64($0.number) }))
+            .init(source.placeholder?.colour.map { Int64($0.number) }),
+            .init(location.permanent?.until.milliseconds))
     }
 
     private mutating func finish(
@@ -307,15 +309,17 @@ struct MetadataStatements: ~Copyable {
                     expires = ?5, vary = ?6, date = ?7, validated_at = ?8, expires_at = ?9,
                     url = ?10, listed_url = NULL, final_url = ?11, host = ?12,
                     fetched_at = coalesce(?13, fetched_at), permanent_url = ?14,
-                    content_type = ?15, redirects = ?16
+                    content_type = ?15, redirects = ?16, permanent_until = ?17
                 WHERE id = ?1
                 """, .integer(resource), .init(response.entityTag), .init(response.lastModified),
                 .init(response.cacheControl), .init(response.expires), .init(response.vary),
                 .init(response.date?.milliseconds), .init(validation.validatedAt),
                 .init(validation.expiresAt), .text(validation.location.url),
                 .init(validation.location.finalURL), .text(validation.location.host),
-                .init(validation.fetchedAt?.milliseconds), .init(validation.location.permanentURL),
-                .init(response.contentType), .init(validation.location.redirects))
+                .init(validation.fetchedAt?.milliseconds),
+                .init(validation.location.permanent?.url),
+                .init(response.contentType), .init(validation.location.redirects),
+                .init(validation.location.permanent?.until.milliseconds))
             try putFreshness(
                 key: change.key, resource: resource,
                 StoredFreshness(validation), in: database)
@@ -416,9 +420,9 @@ struct MetadataStatements: ~Copyable {
         INSERT INTO resource (key, url, final_url, host, etag, last_modified, cache_control,
             expires, vary, date, fetched_at, validated_at, expires_at, source_bytes,
             source_format, source_sha256, source_width, source_height, permanent_url, content_type,
-            redirects, thumbhash, color)
+            redirects, thumbhash, color, permanent_until)
         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?11, ?12, ?13, ?14, ?15, ?16, ?17,
-            ?18, ?19, ?20, ?21, ?22)
+            ?18, ?19, ?20, ?21, ?22, ?23)
         """
 
     /// Keeps the placeholder unless a new one is given or the picture changes.
@@ -427,7 +431,7 @@ struct MetadataStatements: ~Copyable {
             cache_control = ?7, expires = ?8, vary = ?9, date = ?10, fetched_at = ?11,
             validated_at = ?11, expires_at = ?12, source_bytes = ?13, source_format = ?14,
             source_sha256 = ?15, source_width = ?16, source_height = ?17, permanent_url = ?18,
-            content_type = ?19, redirects = ?20,
+            content_type = ?19, redirects = ?20, permanent_until = ?23,
             thumbhash = iif(?21 IS NULL AND source_sha256 = ?15, thumbhash, ?21),
             color = iif(?21 IS NULL AND source_sha256 = ?15, color, ?22)
         WHERE key = ?1

@@ -331,7 +331,7 @@ package enum MetadataChange: Sendable {
         case .image(let change):
             let location = change.validation?.location
             texts =
-                [change.key, location?.url, location?.finalURL, location?.permanentURL]
+                [change.key, location?.url, location?.finalURL, location?.permanent?.url]
                 + (change.validation?.response.texts ?? [])
             attributes = change.attributes
         case .failure(let record), .harmlessFailure(let record):

@@ -40,7 +40,7 @@ extension ListFetcher {
             guard response.isRedirect else { throw MissingList(response) }
             let target = try route.target(of: response, rules.redirects)
             route.follow(
-                to: target, isPermanent: false, listed: listed.url, rule: arrival.redirectRule)
+                to: target, until: nil, listed: listed.url, rule: arrival.redirectRule)
             return try request(listed, route, copy, check)
         case .refused(_, let failure): throw failure
         case .failure(let failure): throw failure

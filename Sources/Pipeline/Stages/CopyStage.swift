@@ -144,8 +144,9 @@ extension StoredCopy {
             }?.image
         self.init(
             resource: copy.resourceID, validation: copy.validation,
-            permanentTarget: copy.validation.location.permanentURL.flatMap(
-                RequestURL.init(remembered:)),
+            permanentTarget: copy.validation.location.permanent.flatMap {
+                RequestURL(remembered: $0.url)
+            },
             sourceDigest: copy.sourceDigest, thumbHash: copy.thumbHash,
             kept: variants.map { variant -> Kept? in
                 guard

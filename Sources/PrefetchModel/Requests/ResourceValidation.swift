@@ -24,8 +24,8 @@ package struct ResourceLocation: Hashable, Sendable {
     package var url: String
     /// The final URL after redirects; nil without redirects.
     package var finalURL: String?
-    /// The target of the leading permanent redirects (301, 308) from ``url``; nil without any.
-    package var permanentURL: String?
+    /// Nil without permanent redirects that may be used again.
+    package var permanent: PermanentTarget?
     /// The number of redirects followed; 0 also if the request used the stored target of earlier
     /// permanent redirects.
     package var redirects: Int
@@ -36,13 +36,25 @@ package struct ResourceLocation: Hashable, Sendable {
     package var respondingURL: String { finalURL ?? url }
 
     package init(
-        url: String, finalURL: String?, permanentURL: String? = nil, redirects: Int = 0,
+        url: String, finalURL: String?, permanent: PermanentTarget? = nil, redirects: Int = 0,
         host: String
     ) {
         self.url = url
         self.finalURL = finalURL
-        self.permanentURL = permanentURL
+        self.permanent = permanent
         self.redirects = redirects
         self.host = host
+    }
+}
+
+/// The target of the leading permanent redirects (301, 308) from a URL.
+package struct PermanentTarget: Hashable, Sendable {
+    package var url: String
+    /// The earliest end of a redirect's freshness: the URL is requested again from then on.
+    package var until: Timestamp
+
+    package init(url: String, until: Timestamp) {
+        self.url = url
+        self.until = until
     }
 }

@@ -65,24 +65,26 @@ struct MetadataChangeTests {
         var sample = Sample.row(key: "http://a/1", bytes: [1])
         sample.row.changeValidation {
             $0.location.finalURL = "http://c/1"
-            $0.location.permanentURL = "http://b/1"
+            $0.location.permanent = PermanentTarget(url: "http://b/1", until: time(50))
         }
         try store([sample, Sample.row(key: "http://a/2", bytes: [2])], in: cache)
         let reader = try Lookup(cache).reader
         let identifiers = [try resource(of: "http://a/1"), try resource(of: "http://a/2")]
-        func permanentURLs() throws -> [String?] {
-            try reader.copies(of: identifiers).map { $0?.validation.location.permanentURL }
+        func targets() throws -> [PermanentTarget?] {
+            try reader.copies(of: identifiers).map { $0?.validation.location.permanent }
         }
-        #expect(try permanentURLs() == ["http://b/1", nil])
+        let first = PermanentTarget(url: "http://b/1", until: time(50))
+        let second = PermanentTarget(url: "http://b/2", until: time(170))
+        #expect(try targets() == [first, nil])
         #expect(
             try reader.copies(of: identifiers).map { $0?.validation.location.url } == [
                 "http://a/1", "http://a/2",
             ])
-        func validate(_ index: Int, permanentURL: String?) throws {
+        func validate(_ index: Int, _ permanent: PermanentTarget?) throws {
             let validation = ResourceValidation(
                 location: ResourceLocation(
                     url: "http://a/\(index + 1)", finalURL: "http://c/1",
-                    permanentURL: permanentURL, host: "http://a"),
+                    permanent: permanent, host: "http://a"),
                 response: StoredResponse(), validatedAt: time(100), expiresAt: time(9100))
             _ = try commit(
                 [
@@ -93,13 +95,13 @@ struct MetadataChangeTests {
                                 resource: identifiers[index], validation, used: .main())))
                 ], in: cache)
         }
-        try validate(1, permanentURL: "http://b/2")
-        #expect(try permanentURLs() == ["http://b/1", "http://b/2"])
-        try validate(0, permanentURL: nil)
-        #expect(try permanentURLs() == [nil, "http://b/2"])
+        try validate(1, second)
+        #expect(try targets() == [first, second])
+        try validate(0, nil)
+        #expect(try targets() == [nil, second])
         // Another body of the same key, with and without a permanent redirect.
         try store([sample, Sample.row(key: "http://a/2", bytes: [3])], in: cache)
-        #expect(try permanentURLs() == ["http://b/1", nil])
+        #expect(try targets() == [first, nil])
     }
 
     @Test func findsAStoredImageByKey() throws {

@@ -169,7 +169,7 @@ struct RetryTests {
         }
     }
 
-    @Test func remembersPermanentRedirectsUntilTheyFail() async throws {
+    @Test func remembersPermanentRedirectsUntilTheyFailOrAreStale() async throws {
         try await withOrigin { origin in
             var image = Response.image(picture)
             image.headers = [("Cache-Control", "no-cache"), ("ETag", "\"1\"")]
@@ -190,7 +190,37 @@ struct RetryTests {
                 #expect(origin.snapshot.paths.suffix(2) == ["/new.png", "/old.png"])
                 _ = try await workspace.prefetch(lines)
                 #expect(origin.snapshot.paths.suffix(1) == ["/old.png"])
+                try await remembersWhileFresh(origin, workspace, image)
             }
         }
+    }
+
+    /// The origin has a redirect once, and the image itself from then on.
+    private func remembersWhileFresh(
+        _ origin: Origin, _ workspace: Workspace, _ image: Response
+    ) async throws {
+        let fields = ["no-store", "no-cache", "max-age=0", "max-age=60", "max-age=90", "public"]
+        let lines = fields.map { origin.url("/moved/\($0)") }
+        origin.serve("/gone.png", image)
+        for field in fields {
+            var redirect = Response.redirect(308, to: "/gone.png")
+            redirect.headers.append(("Cache-Control", field))
+            origin.serve("/moved/\(field)", redirect)
+        }
+        _ = try await workspace.prefetch(lines)
+        for field in fields { origin.serve("/moved/\(field)", image) }
+        // A lifetime passes.
+        try await workspace.runSQL(
+            "UPDATE resource SET permanent_until = validated_at WHERE key LIKE '%=90'")
+        let before = origin.snapshot.paths.count
+        _ = try await workspace.prefetch(lines, "--ttl", "0")
+        let again = Set(origin.snapshot.paths.dropFirst(before))
+        let fresh = ["max-age=60", "public"]
+        #expect(
+            again
+                == Set(["/gone.png"] + fields.filter { !fresh.contains($0) }.map { "/moved/\($0)" })
+        )
+        _ = try await workspace.prefetch(lines, "--refresh", "all")
+        #expect(origin.snapshot.count(of: "/moved/public") == 2)
     }
 }
