@@ -29,6 +29,9 @@ extension EntryMachine {
     private mutating func ask(_ context: EntryContext) -> EntryAction {
         if context.phase.isStopping { return cancel() }
         if let (target, until) = remembered(context) {
+            if let objection = context.rules.exclusions.objection(target) {
+                return exclude(objection, asTarget: target, context)
+            }
             let isElsewhere = target.origin != entry.url.origin
             journey.route.followMemory(to: target, until: until)
             if isElsewhere {
@@ -134,6 +137,11 @@ extension EntryMachine {
             entry.extras?.sourceDigest.map({ $0 == seeded.source.digest }) ?? true
         else { return fetchAgain(context) }
         var validation = seeded.validation
+        if let url = validation.location.finalURL.map(RequestURL.init(normalized:)),
+            let objection = context.rules.exclusions.objection(url)
+        {
+            return exclude(objection, asTarget: url, context)
+        }
         if case .seeded(let expiresAt) = entry.state { validation.expiresAt = expiresAt }
         state = .processing(
             Processing(source: .seed(validation), remark: "taken from the seed cache"))

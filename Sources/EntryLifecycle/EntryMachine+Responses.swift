@@ -13,7 +13,7 @@ extension EntryMachine {
         history.note(response)
         journey.dropLost(kept)
         if body != nil || response.status == 304,
-            let directive = context.rules.robots.first(in: response.fields)
+            let directive = context.rules.exclusions.robots.first(in: response.fields)
         {
             return fail(
                 Failure(.robots, "the origin says X-Robots-Tag: \(directive)"), context)
@@ -137,6 +137,9 @@ extension EntryMachine {
             target = try journey.route.target(of: response, context.rules.redirects)
         } catch {
             return fail(error, context)
+        }
+        if let objection = context.rules.exclusions.objection(target) {
+            return exclude(objection, asTarget: target, context)
         }
         guard !context.phase.isStopping else { return cancel() }
         let until =

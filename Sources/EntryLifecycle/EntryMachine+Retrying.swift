@@ -77,6 +77,17 @@ extension EntryMachine {
         FailurePolicy.failureClass(of: failure.reason, httpStatus: httpStatus) == .transient
     }
 
+    /// Excludes the entry because of a redirect's target. Its further URLs may lead elsewhere, and
+    /// so may the listed one that a remembered redirect was used for.
+    mutating func exclude(
+        _ objection: Failure, asTarget target: RequestURL, _ context: EntryContext
+    ) -> EntryAction {
+        let failure = Failure(objection.reason, "\(objection.message): redirected to \(target)")
+        guard !context.phase.isStopping else { return end(failure) }
+        if journey.route.followsMemory { return restart() }
+        return requestAlternative(after: failure) ?? end(failure)
+    }
+
     /// Requests the next URL of its line, in its turn at that host; nil after the last one.
     mutating func requestAlternative(after failure: Failure) -> EntryAction? {
         guard entry.alternative < entry.extras?.alternatives.count ?? 0 else { return nil }

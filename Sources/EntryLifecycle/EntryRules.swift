@@ -18,7 +18,7 @@ package struct EntryRules: Sendable {
     package var storesImages = true
     package var responses = ResponseRules()
     package var responsesByHost = HostTable<ResponseRules>()
-    package var robots = RobotsDirectives.none
+    package var exclusions = ExclusionRules()
     package var freshness: @Sendable (EntryExtras?) -> Freshness.Rules = {
         Freshness.Rules(forced: $0?.timeToLive)
     }
@@ -34,6 +34,13 @@ package struct EntryRules: Sendable {
     func responses(of url: RequestURL) -> ResponseRules {
         responsesByHost[hostIn: url.text] ?? responses
     }
+}
+
+/// The rules that exclude an entry by a response.
+package struct ExclusionRules: Sendable {
+    package var robots = RobotsDirectives.none
+    /// Returns why the user's patterns exclude the target of a redirect; nil if they do not.
+    package var objection: @Sendable (RequestURL) -> Failure? = { _ in nil }
 }
 
 package enum RunPhase: Hashable, Sendable, CaseIterable {

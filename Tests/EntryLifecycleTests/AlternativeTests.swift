@@ -35,6 +35,72 @@ import Testing
         #expect(machine.entry.listedURL == Sample.url)
     }
 
+    private static var excluding: EntryContext { Sample.context(excluding: ["http://x/1"]) }
+
+    /// Redirects to an excluded URL after some hops; no request is sent to it.
+    @Test(arguments: [0, 1, 5], [301, 302, 303, 307, 308])
+    func excludedTargetsAreNotRequested(hops: Int, status: Int) throws {
+        let context = AlternativeTests.excluding
+        var machine = EntryMachine.asking(.nothing, context)
+        for hop in 0..<hops {
+            let target = RequestURL(normalized: "http://h/hop\(hop)")
+            #expect(
+                machine.responded(Sample.response(status, redirect: .to(target)), in: context).word
+                    == "queue")
+            _ = machine.start(position: 2, at: Sample.now)
+            #expect(machine.lookedUp(.nothing, in: context).word == "ask")
+        }
+        let last = RequestURL(normalized: "http://x/1")
+        let end = try #require(
+            machine.responded(Sample.response(status, redirect: .to(last)), in: context).end)
+        #expect(end.outcome == .excluded && end.reason == .notSelected)
+        let result = machine.result(end)
+        #expect(result.message == "--exclude http://x/1: redirected to http://x/1")
+        #expect(result.exchange?.redirects == hops)
+    }
+
+    @Test func excludedTargetsLeadToTheNextURL() {
+        let context = AlternativeTests.excluding
+        let redirect = Sample.response(302, redirect: .to(RequestURL(normalized: "http://x/1")))
+        var machine = EntryMachine.asking(extras: AlternativeTests.others, context)
+        #expect(machine.responded(redirect, in: context).word == "retry")
+        #expect(ask(&machine) == "http://i/2")
+        // A failure that may be temporary is reported, so that the next run tries again.
+        var failing = machine
+        #expect(failing.responded(Sample.response(503), in: context).word == "retry")
+        #expect(ask(&failing) == "http://j/3")
+        #expect(failing.responded(redirect, in: context).word == "http-status")
+        #expect(machine.responded(redirect, in: context).word == "retry")
+        #expect(ask(&machine) == "http://j/3")
+        #expect(machine.responded(redirect, in: context).word == "not-selected")
+    }
+
+    /// A remembered target, the target's own redirect, and a copy of a seed cache.
+    @Test func rememberedTargetsAreExcludedToo() {
+        let context = AlternativeTests.excluding
+        for target in ["http://x/1", "http://h/2"] {
+            let copy = Sample.copy(permanentTarget: target, responseURL: target)
+            var machine = EntryMachine(Sample.entry(Sample.stale))
+            _ = machine.start(position: 1, at: Sample.now)
+            let action = machine.lookedUp(Findings(copy: copy), in: context)
+            guard target == "http://h/2" else {
+                #expect(action.word == "not-selected")
+                continue
+            }
+            let redirect = Sample.response(
+                302, redirect: .to(RequestURL(normalized: "http://x/1")))
+            #expect(machine.responded(redirect, kept: [true, true], in: context).word == "queue")
+            #expect(machine.target == Sample.url, "the listed URL decides")
+        }
+        var seeded = Sample.seeded
+        seeded.validation.location.finalURL = "http://x/1"
+        var machine = EntryMachine(Sample.entry(.seeded(expiresAt: Timestamp(seconds: 7))))
+        _ = machine.startDeriving(at: Sample.now)
+        var findings = Findings()
+        findings.seeded = seeded
+        #expect(machine.lookedUp(findings, in: context).word == "not-selected")
+    }
+
     @Test func eachURLHasItsRetries() {
         let context = Sample.context(retries: 1)
         var machine = EntryMachine.asking(extras: AlternativeTests.others, context)
@@ -89,7 +155,7 @@ import Testing
     @Test(arguments: [(200, true), (304, true), (404, false)])
     func directivesExcludeImages(status: Int, isExcluded: Bool) throws {
         var rules = EntryRules()
-        rules.robots = try #require(RobotsDirectives("noai"))
+        rules.exclusions.robots = try #require(RobotsDirectives("noai"))
         let context = EntryContext(
             rules: rules, phase: .running, variants: Sample.variants, now: Sample.time
         ) { _, _, _, _ in .final }

@@ -106,9 +106,12 @@ enum Sample {
     /// A context that allows `retries` retries per entry.
     static func context(
         _ phase: RunPhase = .running, retries: Int = 0, isOffline: Bool = false,
-        keepsCookies: Bool = false
+        keepsCookies: Bool = false, excluding excluded: Set<String> = []
     ) -> EntryContext {
         var rules = EntryRules()
+        rules.exclusions.objection = {
+            excluded.contains($0.text) ? Failure(.notSelected, "--exclude \($0)") : nil
+        }
         rules.isOffline = isOffline
         rules.redirects.keepsCookies = keepsCookies
         return EntryContext(

@@ -237,6 +237,16 @@ package final class CacheReader {
         }
     }
 
+    /// The URLs that redirects led to, without user information; nil without redirects.
+    package func finalURLs(of resources: [Int64]) throws(StorageError) -> [String?] {
+        try database.read("looking up URLs") { database in
+            let rows = try database.prepare("SELECT final_url FROM resource WHERE id = ?")
+            return try resources.map { resource in
+                try rows.first([.integer(resource)]) { try $0.optionalText(0) } ?? nil
+            }
+        }
+    }
+
     /// Whether each resource was listed by another URL, given without user information.
     package func wereListed(
         byOther urls: [(resource: Int64, url: String)]

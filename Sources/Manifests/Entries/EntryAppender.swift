@@ -106,20 +106,17 @@ final class EntryAppender {
         _ url: UnsafeBufferPointer<UInt8>, _ given: EntryFields, unit: String, line: Int
     ) throws {
         var fields = given
-        let urlRange: Range<Int>
-        let normalizedKey: Range<Int>
+        let place: URLPlace
         do {
             try fields.check(in: options.variants)
-            try LineProblem.check(url: url, unit)
-            fields.values.alternatives = try alternatives(fields.otherURLs)
-            (urlRange, normalizedKey) = try parser.parse(lineURL: url) {
-                parser throws(URLParsingError) in
-                try parser.append(url.span, to: &batch.text)
-            }
-        } catch let problem as LineProblem where fields.key != nil || !fields.otherURLs.isEmpty {
+            (place, fields.values.alternatives) = try appendURL(url, or: fields.otherURLs, unit)
+        } catch let problem as LineProblem
+            where fields.key != nil || !fields.otherURLs.isEmpty && problem.omission != .notSelected
+        {
             // A key or another URL names an image, too.
             throw problem.hidingImages
         }
+        let (urlRange, normalizedKey) = (place.url, place.key)
         let ignoresQuery = self.ignoresQuery && fields.key == nil
         let keyRange: Range<Int>
         if let key = fields.key {
@@ -135,7 +132,7 @@ final class EntryAppender {
             return
         }
         var extras = fields.extras
-        if let spelling = spelling(of: url, normalized: urlRange) {
+        if let spelling = place.spelling {
             extras = extras ?? .empty
             extras?.spelling = spelling
         }
@@ -143,6 +140,58 @@ final class EntryAppender {
             EntryBatch.Record(
                 line: line, url: urlRange, key: keyRange, priority: fields.priority ?? .normal,
                 extras: appendExtras(extras, url: urlRange), ignoresQuery: ignoresQuery))
+    }
+
+    /// The ranges of an entry's URL and key, and its spelling.
+    private typealias URLPlace = (url: Range<Int>, key: Range<Int>, spelling: String?)
+
+    /// Appends the first URL that can be requested, and returns the further ones of these that are
+    /// selected.
+    ///
+    /// - Throws: The problem of the first URL that is selected, if none can be requested.
+    private func appendURL(
+        _ url: UnsafeBufferPointer<UInt8>, or others: [[UInt8]], _ unit: String
+    ) throws -> (URLPlace, alternatives: [RequestURL]) {
+        var problem: LineProblem?
+        func place(_ url: UnsafeBufferPointer<UInt8>) throws -> URLPlace? {
+            try orProblem(of: url, unit, &problem) { url in
+                let (range, key) = try parser.parse(lineURL: url) {
+                    parser throws(URLParsingError) in
+                    try parser.append(url.span, to: &batch.text)
+                }
+                return (range, key, spelling(of: url, normalized: range))
+            }
+        }
+        var found = try place(url)
+        var rest = others[...]
+        while found == nil, let next = rest.popFirst() {
+            found = try next.withUnsafeBufferPointer { try place($0) }
+        }
+        guard let found else { throw problem ?? LineProblem.withoutURL(unit) }
+        let alternatives = try rest.compactMap { text in
+            try text.withUnsafeBufferPointer { bytes in
+                try orProblem(of: bytes, unit, &problem) { bytes in
+                    try parser.parse(lineURL: bytes) { parser throws(URLParsingError) in
+                        try parser.parse(text)
+                    }
+                }
+            }
+        }
+        return (found, alternatives.filter { options.selection.objection(to: $0) == nil })
+    }
+
+    /// Parses a URL; nil, and a problem, if it cannot be requested.
+    private func orProblem<Parsed>(
+        of url: UnsafeBufferPointer<UInt8>, _ unit: String, _ problem: inout LineProblem?,
+        _ parse: (UnsafeBufferPointer<UInt8>) throws -> Parsed
+    ) throws -> Parsed? {
+        do {
+            try LineProblem.check(url: url, unit)
+            return try parse(url)
+        } catch let found as LineProblem {
+            if problem?.isExclusion != false { problem = options.selection.judged(found, of: url) }
+            return nil
+        }
     }
 
     /// Returns the text of an absolute URL that differs from the normalised one, if it is wanted.
@@ -190,24 +239,27 @@ final class EntryAppender {
         }
     }
 
-    /// Parses the further URLs of an entry, and leaves out excluded ones.
-    private func alternatives(_ texts: [[UInt8]]) throws -> [RequestURL] {
-        try texts.compactMap { text in
-            let url = try text.withUnsafeBufferPointer { bytes in
-                try parser.parse(lineURL: bytes) { parser throws(URLParsingError) in
-                    try parser.parse(text)
-                }
-            }
-            return options.selection.objection(to: url.text.utf8) == nil ? url : nil
+    /// The problem of a line with a wrong field: that its URL is not selected, if so.
+    private func judged(
+        _ problem: LineProblem, of url: UnsafeBufferPointer<UInt8>
+    ) -> LineProblem {
+        let judged: Failure?
+        do {
+            judged = options.selection.objection(to: try parser.parse(url))
+        } catch {
+            judged = options.selection.judged(problem, of: url).failure
         }
+        // It may have a key, which names an image.
+        return LineProblem(judged ?? problem.failure, namesField: true, omission: problem.omission)
     }
 
     /// Appends an invalid line. Its key is its text, which may be a key in the cache. `url` is the
     /// part of the text that is the URL, if that alone identifies the line.
     func appendBad(
         _ text: UnsafeBufferPointer<UInt8>, url: UnsafeBufferPointer<UInt8>? = nil,
-        _ problem: LineProblem, columns: [UInt8]? = nil, line: Int
+        _ given: LineProblem, columns: [UInt8]? = nil, line: Int
     ) {
+        let problem = given.namesField ? judged(given, of: url ?? text) : given
         gap =
             gap
             ?? ListGap(problem.omission, at: "\(batch.manifest):\(line)", problem.failure.message)

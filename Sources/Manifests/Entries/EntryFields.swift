@@ -149,9 +149,6 @@ struct EntryFields {
             throw EntryFields.problem("more than \(EntryExtras.maximumAlternatives) fields 'url'")
         }
         guard !value.isEmpty else { throw EntryFields.problem("field 'url' is empty") }
-        guard !value.contains(where: { $0 < 0x20 || $0 == 0x7F }) else {
-            throw EntryFields.problem("field 'url' contains a control character")
-        }
         otherURLs.append(Array(value))
     }
 

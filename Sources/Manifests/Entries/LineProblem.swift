@@ -28,6 +28,8 @@ struct LineProblem: Error, Equatable {
     /// The same problem of a line that may still name an image.
     var hidingImages: LineProblem { LineProblem(failure, namesField: namesField) }
 
+    var isExclusion: Bool { failure.reason.isExclusion }
+
     static func withoutURL(_ unit: String) -> LineProblem {
         LineProblem(Failure(.invalidEntry, "the \(unit) has no URL"), omission: .emptyURL)
     }

@@ -23,6 +23,8 @@ final class JSONLinesFormat: LineFormat {
     }
 
     private let reader = cjson_make()
+    /// For the URLs of a line, while the line's own reader keeps the other members.
+    private let arrayReader = cjson_make()
     private var foreign = ForeignColumns()
     /// The present line's URL, in the reader's memory; empty without one.
     private var url = UnsafeBufferPointer<UInt8>(start: nil, count: 0)
@@ -40,6 +42,7 @@ final class JSONLinesFormat: LineFormat {
 
     deinit {
         cjson_free(reader)
+        cjson_free(arrayReader)
     }
 
     func take(_ line: ListLine, to entries: EntryAppender) throws {
@@ -152,16 +155,17 @@ final class JSONLinesFormat: LineFormat {
         to entries: EntryAppender
     ) throws {
         var fields = given
-        let reader = cjson_make()
-        defer { cjson_free(reader) }
-        let result = reader.read(urls, CJSON_ARRAY)
+        let result = arrayReader.read(urls, CJSON_ARRAY)
         let elements = UnsafeBufferPointer(start: result.values, count: result.count)
         if result.status == CJSON_OK, elements.isEmpty { throw LineProblem.withoutURL("line") }
         guard let first = elements.first, elements.allSatisfy({ $0.kind == CJSON_STRING }) else {
             throw LineProblem("the URL is not a JSON string, or an array of them")
         }
-        for element in elements.dropFirst() { try fields.addURL(element.bytes[...].trimmed) }
-        try entries.append(first.trimmedBytes, fields, unit: "line", line: line)
+        url = first.trimmedBytes
+        for element in elements.dropFirst() where !element.trimmedBytes.isEmpty {
+            try fields.addURL(element.trimmedBytes[...])
+        }
+        try entries.append(url, fields, unit: "line", line: line)
     }
 
     private func addForeign(_ member: cjson_value, _ quotedName: [UInt8]) {

@@ -17,6 +17,8 @@ package struct EntryChoiceRules: Sendable {
     /// The parameters of queries in which the URLs of one key may differ.
     package var ignoredQuery = IgnoredQuery.none
     private(set) var robots = RobotsDirectives.none
+    /// Returns why the patterns of URLs exclude a redirect's target; nil without patterns.
+    package var objection: (@Sendable (RequestURL) -> Failure?)?
     /// Whether a URL in normal form belongs to another shard; nil for a run of whole lists.
     package var leavesShard: (@Sendable (String) -> Bool)?
 

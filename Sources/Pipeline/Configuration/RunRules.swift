@@ -45,7 +45,8 @@ extension EntryRules {
         maximumBodyBytes = configuration.limits.maximumBodySize.bytes
         smallestPartBytes = PartialStore.smallestBody.bytes
         ignoredQuery = configuration.entries.ignoredQuery
-        robots = configuration.entries.robots
+        exclusions.robots = configuration.entries.robots
+        if let objection = configuration.entries.objection { exclusions.objection = objection }
         storesImages = configuration.bodies.use == .stored
         responses = configuration.bodies.responses
         responsesByHost = configuration.hosts.configurations.map(\.bodies.responses)

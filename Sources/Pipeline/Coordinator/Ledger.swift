@@ -140,8 +140,8 @@ struct Ledger {
                     host: host, reason: reason, httpStatus: reason == .httpStatus ? 503 : nil)
             case .origin, .ours, .local: break
             }
-        case .excluded(_, reason: .some) where machine.hadTurn:
-            // The origin has sent an image.
+        case .excluded(_, reason: .some) where machine.httpStatus != nil:
+            // The origin has responded.
             outageRule.succeeded(host: host)
         case .stored, .excluded, .cancelled: break
         }

@@ -308,7 +308,7 @@ extension RunCoordinator {
                     failed.failure.reason, httpStatus: machine.httpStatus,
                     host: machine.entry.url.origin,
                     failedBefore: machine.findings.formerFailure != nil)
-        case .excluded(let message, let reason?) where machine.hadTurn:
+        case .excluded(let message, let reason?) where machine.hadTurn && reason != .notSelected:
             // So that the next runs need no request.
             _ = remember(machine, reason, message: message, variants)
         case .stored, .excluded, .requested, .cancelled: break

@@ -21,6 +21,9 @@ extension RunCoordinator {
                     guard record.problem < 0 else {
                         return try finishInvalid(record, of: batch, text)
                     }
+                    if let objection = looked.objections[number] {
+                        return try finishNotSelected(record, objection, of: looked, text)
+                    }
                     let finding = looked.findings[number]
                     var entry = RawEntry(
                         manifest: batch.manifest, record: record, fingerprint: finding.fingerprint,
@@ -94,6 +97,21 @@ extension RunCoordinator {
             return .unused
         }
         return variants.first { $0.name == .main }?.recipeText == main ? .kept : .taken
+    }
+
+    private func finishNotSelected(
+        _ record: EntryBatch.Record, _ objection: Failure, of looked: LookedUpBatch,
+        _ text: UnsafeRawBufferPointer
+    ) throws {
+        try ledger.finish(.excluded, reason: objection.reason) {
+            var result = EntryResult(
+                manifest: looked.batch.manifest, line: record.line,
+                columns: looked.batch.extras(of: record)?.columns, url: text.string(record.url),
+                key: text.string(record.key), outcome: .excluded)
+            result.reason = objection.reason
+            result.message = objection.message
+            return result
+        }
     }
 
     private func finishInvalid(

@@ -32,6 +32,7 @@ struct LookUpWorker {
         try findOtherSources(in: &result)
         try findNewURLs(in: &result)
         try findBlacklisted(in: &result, at: now)
+        try findObjections(in: &result)
         try findEntriesNotTaken(in: &result, by: hasher)
         if !images.isEmpty { try findImages(asked, in: &result) }
         if let lineWriter {
@@ -207,6 +208,22 @@ struct LookUpWorker {
         }
         // Stored by other recipes only.
         result.resourcesNotTaken += try reader.resources(ofKeys: missing)
+    }
+
+    /// Finds stored images that need no request, and that redirects to excluded URLs brought.
+    private func findObjections(in result: inout LookedUpBatch) throws(StorageError) {
+        guard let objection = configuration.entries.objection else { return }
+        var stored: [(number: Int, resource: Int64)] = []
+        for (number, finding) in result.findings.enumerated() {
+            guard !finding.state.asksOrigin, let resource = finding.resource else { continue }
+            stored.append((number, resource))
+        }
+        for ((number, _), text) in zip(stored, try reader.finalURLs(of: stored.map(\.resource))) {
+            guard let url = text.map(RequestURL.init(normalized:)) else { continue }
+            result.objections[number] = objection(url).map {
+                Failure($0.reason, "\($0.message): redirected to \(url)")
+            }
+        }
     }
 
     private func findBlacklisted(

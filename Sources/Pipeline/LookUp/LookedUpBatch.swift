@@ -67,6 +67,8 @@ struct LookedUpBatch: Sendable {
     /// The report lines of fresh entries; nil when the readers do not write them.
     var lines: WarmLines?
     var blacklistedBy: [FailureRecord] = []
+    /// Why stored images are not selected, by number: redirects led to excluded URLs.
+    var objections: [Int: Failure] = [:]
     /// Stored resources of entries that the run does not take: of other shards, or not selected.
     var resourcesNotTaken: [Int64] = []
 

@@ -152,8 +152,10 @@ package struct RunPlanner {
         let batch = looked.batch
         try batch.text.withUnsafeBytes { text in
             for (number, record) in batch.records.enumerated() {
-                guard record.problem < 0 else {
-                    let problem = batch.problems[record.problem].failure
+                let problem =
+                    record.problem < 0
+                    ? looked.objections[number] : batch.problems[record.problem].failure
+                if let problem {
                     let state: RunPlan.LineState = problem.reason.isExclusion ? .excluded : .invalid
                     note(state, problem.message, reason: problem.reason, record, batch, text)
                     continue

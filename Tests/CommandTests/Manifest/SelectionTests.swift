@@ -36,6 +36,26 @@ struct SelectionTests {
                 #expect(other.summary.outcomes == ["failed": 1], "\(other.result)")
                 #expect(origin.requests.count == count + 1)
 
+                // Targets of redirects, also of a stored image, and URLs that cannot be requested.
+                let target = origin.url("/removed.png")
+                origin.serve("/removed.png", .image(Fixtures.png(width: 3, height: 3)))
+                origin.serve("/moved.png", .redirect(to: "/removed.png"))
+                let lines = [
+                    origin.url("/moved.png"), "data:image/gif;base64,R0lGODlhAQABAAAAACw=",
+                ]
+                for (number, isExcluded) in [true, false, true, true].enumerated() {
+                    let patterns = isExcluded ? ["--exclude", "*/removed.png"] : []
+                    let moved = try await workspace.prefetch(
+                        lines, patterns + ["--exclude", "data:*"])
+                    #expect(moved.result.status == 0, "\(moved.result)")
+                    #expect(
+                        moved.summary.outcomes
+                            == (isExcluded ? ["excluded": 2] : ["downloaded": 1, "excluded": 1]))
+                    let message = moved.report[line: 1]?.message
+                    #expect(message?.hasSuffix("redirected to \(target)") ?? false == isExcluded)
+                    #expect(origin.snapshot.count(of: "/removed.png") == (number == 0 ? 0 : 1))
+                }
+
                 // Directives of origins are followed only on request.
                 origin.serve(
                     "/a",

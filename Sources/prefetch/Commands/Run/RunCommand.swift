@@ -104,6 +104,7 @@ struct RunCommand: InvokedCommand {
         try imageLimits.apply(to: &settings)
         try runLimits.apply(to: &settings)
         try filters.apply(to: &settings)
+        settings.run.entries.objection = filters.combined.ofRedirects
         try requests.applyWithEnvironment(to: &settings)
         try freshness.apply(to: &settings)
         try storing.applyVariants(to: &settings)
@@ -135,12 +136,14 @@ struct RunCommand: InvokedCommand {
     ///
     /// - Throws: also when the plan of the shard is one of other lists.
     func openManifests(
-        keepingColumns keepsColumns: Bool, _ shard: ShardChoice?, _ invocation: Invocation
+        keepingColumns keepsColumns: Bool, _ shard: ShardChoice?, _ invocation: Invocation,
+        selects: Bool = true
     ) throws -> ManifestSequence {
         var variants = try storing.combined.variantSet()
         if let filter = responses.bodyFilter?.filter { variants.filter(by: filter.name) }
         var options = input.manifestOptions(
-            variants: variants, keepsColumns: keepsColumns, selection: filters.combined)
+            variants: variants, keepsColumns: keepsColumns,
+            selection: selects ? filters.combined : EntrySelection())
         options.hostDefaults = invocation.hosts.defaults
         options.followsIndexes = true
         options.shard = shard?.filter
@@ -195,7 +198,7 @@ struct RunCommand: InvokedCommand {
     /// Prints the shard of each entry among `count`, as `--shard I/N` chooses it.
     func printShards(_ count: Int, _ invocation: Invocation) throws {
         try RegistrableDomain.load(for: "--shards")
-        var reader = try openManifests(keepingColumns: false, nil, invocation)
+        var reader = try openManifests(keepingColumns: false, nil, invocation, selects: false)
         // Machines that only count lines may have no cache directory. An index may name URLs.
         let directory =
             reader.unopenedLists > 0
@@ -206,12 +209,8 @@ struct RunCommand: InvokedCommand {
         while let batch = try reader.nextBatch() {
             let shards = batch.text.withUnsafeBytes { text in
                 batch.records.map { record -> Int in
-                    // Shard 0 reports bad lines, not lines that a selection excludes.
-                    if record.problem >= 0,
-                        batch.problems[record.problem].failure.reason != .notSelected
-                    {
-                        return 0
-                    }
+                    // Shard 0 reports bad lines.
+                    guard record.problem < 0 else { return 0 }
                     let url = UnsafeRawBufferPointer(rebasing: text[record.url])
                     return selector.shards(of: url)[0]
                 }
