@@ -12,8 +12,10 @@ struct FailureSettingTests {
 
     @Test(arguments: [("100", true), ("99", true), ("101", false), ("many", false)])
     func limitAppliesToEqualAndStricterValues(present: String, holds: Bool) {
-        let stored = conditions(.tooLarge, [.maximumBodySize: "100"])
-        #expect(stored.hold { $0 == .maximumBodySize ? present : "1" } == holds)
+        for setting in [FailureSetting.maximumBodySize, .maximumCacheSize] {
+            let stored = conditions(.tooLarge, [setting: "100"])
+            #expect(stored.hold { $0 == setting ? present : "1" } == holds)
+        }
     }
 
     @Test(arguments: [("0", "0", true), ("0", "1", false), ("1", "0", true), ("1", "1", true)])

@@ -8,6 +8,9 @@ package struct DiskUsage: Hashable, Sendable {
 
     package static let blockSize = 4096
 
+    /// The average size of a file in blocks; at least 1.
+    var typicalBlocks: Int { files > 0 ? max(1, blocks / files) : 1 }
+
     package var size: ByteCount { ByteCount(max(0, blocks) * DiskUsage.blockSize) }
 
     /// Reads the totals that are maintained with each change.

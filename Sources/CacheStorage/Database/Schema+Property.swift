@@ -41,6 +41,8 @@ extension Schema {
         case removalUnfinished = "removal_unfinished"
         case verifiedFolders = "verified_folders"
         case fileMode = "file_mode"
+        case fullNeeds = "full_needs"
+        case fullProbes = "full_probes"
 
         var propertyName: String { rawValue }
 

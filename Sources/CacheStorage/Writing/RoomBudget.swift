@@ -23,8 +23,12 @@ package final class RoomBudget: Sendable {
         /// The blocks of waiting requests by arrival number; at most one per worker.
         var waiting: [Int: Int] = [:]
         var nextWaiting = 0
+        /// The average size of a file in blocks; at least 1.
+        var typical: Int
         /// Whether nothing more can be evicted.
         var isExhausted = false
+        /// The requests refused since then, and the blocks of the smallest.
+        var refused = (count: 0, least: Int.max)
         var isClosed = false
 
         /// Whether a request fits and no earlier one is waiting that could still be served.
@@ -34,6 +38,16 @@ package final class RoomBudget: Sendable {
                 && (first == nil || first == number || isExhausted)
         }
 
+        init(_ usage: DiskUsage) {
+            committed = usage.blocks
+            typical = usage.typicalBlocks
+        }
+
+        mutating func note(_ usage: DiskUsage) {
+            committed = usage.blocks
+            typical = usage.typicalBlocks
+        }
+
         mutating func giveBack(_ token: Int) {
             allReserved -= reserved.removeValue(forKey: token) ?? 0
         }
@@ -41,26 +55,35 @@ package final class RoomBudget: Sendable {
 
     /// The limit in blocks of ``DiskUsage/blockSize``.
     private let limit: Int
-    /// The average size of a file before the run in blocks; at least 1.
-    private let typicalBlocks: Int
     private let state: Monitor<Accounts>
     private let onShortage: @Sendable () -> Void
 
     /// `onShortage` is called when a request waits and the state has changed.
     package init(limit: ByteCount, usage: DiskUsage, onShortage: @escaping @Sendable () -> Void) {
         self.limit = limit.bytes / DiskUsage.blockSize
-        typicalBlocks = usage.files > 0 ? max(1, usage.blocks / usage.files) : 1
-        state = Monitor(Accounts(committed: usage.blocks))
+        state = Monitor(Accounts(usage))
         self.onShortage = onShortage
     }
 
     /// Whether a request waits for room. Downloads started now may be wasted.
     package var isShort: Bool { state.withLock { !$0.waiting.isEmpty } }
 
-    /// Whether a request was refused and an average file has no room: most downloads are wasted.
+    /// Whether downloads of new images are wasted: a request was refused although nothing more can
+    /// be evicted. A single one may have been for an unusually large image, unless an average file
+    /// has no room either.
     package var isFull: Bool {
         state.withLock { state in
-            state.isExhausted && state.committed + state.allReserved + typicalBlocks > limit
+            state.refused.count > 1
+                || state.refused.count == 1
+                    && state.committed + state.allReserved + state.typical > limit
+        }
+    }
+
+    /// The number of refused requests, and the disk space of the smallest; nil without any.
+    package var refused: (count: Int, least: ByteCount)? {
+        state.withLock { state in
+            let (count, least) = state.refused
+            return count == 0 ? nil : (count, ByteCount(least * DiskUsage.blockSize))
         }
     }
 
@@ -109,7 +132,9 @@ package final class RoomBudget: Sendable {
             state.allReserved += blocks
             return .given
         }
-        return state.isExhausted ? .full : nil
+        guard state.isExhausted else { return nil }
+        state.refused = (state.refused.count + 1, min(state.refused.least, blocks))
+        return .full
     }
 
     /// Lets the waiting requests look again, after a change.
@@ -143,7 +168,7 @@ package final class RoomBudget: Sendable {
     func settle(_ tokens: [Int], usage: DiskUsage) {
         change { state in
             for token in tokens { state.giveBack(token) }
-            state.committed = usage.blocks
+            state.note(usage)
         }
     }
 
@@ -151,7 +176,7 @@ package final class RoomBudget: Sendable {
     /// does not fit and no room is reserved, the budget is exhausted.
     func notePruned(to usage: DiskUsage) {
         state.update { state in
-            state.committed = usage.blocks
+            state.note(usage)
             guard let first = state.waiting.keys.min(), let wanted = state.waiting[first],
                 !state.has(wanted, for: first, limit: limit), state.allReserved == 0
             else { return }

@@ -56,6 +56,7 @@ struct FailureSettings: Sendable {
         case .stallTimeout: FailureSettings.text(configuration.limits.stallTimeout)
         case .totalTimeout: FailureSettings.text(configuration.limits.totalTimeout)
         case .maximumBodySize: "\(configuration.limits.maximumBodySize.bytes)"
+        case .maximumCacheSize: "\(configuration.storing.maximumSize?.bytes ?? .max)"
         case .maximumPixels: "\(configuration.images.maximumPixels)"
         case .memory: "\(configuration.images.memory.bytes)"
         case .maximumDecodeTime: FailureSettings.text(configuration.images.maximumDecodeTime)

@@ -161,10 +161,10 @@ extension RunCoordinator {
     private func ask(_ request: EntryRequest, for identifier: Int) {
         guard let machine = store[identifier] else { return }
         let entry = machine.entry
-        // A new image would be downloaded in vain.
-        if stages.isFull, entry.state == .missing, entry.resource == nil {
+        if entry.addsImages, !stages.admits(identifier) {
             dispatch.withdrew(identifier, at: clock.now)
-            return perform(store.update(identifier) { $0.abort(RunStages.noRoom) }, for: identifier)
+            return perform(
+                store.update(identifier) { $0.abort(RunStages.notRequested) }, for: identifier)
         }
         ledger.countRequest()
         ledger.tallies.noteRequest(to: machine.target.origin, at: clock.now)
@@ -308,10 +308,13 @@ extension RunCoordinator {
                     failed.failure.reason, httpStatus: machine.httpStatus,
                     host: machine.entry.url.origin,
                     failedBefore: machine.findings.formerFailure != nil)
+                || stages.gate.isKnown
+                    && [RunStages.noRoom, RunStages.notRequested].contains(failed.failure)
         case .excluded(let message, let reason?) where machine.hadTurn && reason != .notSelected:
             // So that the next runs need no request.
             _ = remember(machine, reason, message: message, variants)
-        case .stored, .excluded, .requested, .cancelled: break
+        case .stored: stages.gate.noteStored(identifier)
+        case .excluded, .requested, .cancelled: break
         }
         if isKnown { intake.noteKnown(identifier) }
         endingRunOnError {

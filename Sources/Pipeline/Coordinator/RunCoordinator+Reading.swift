@@ -261,6 +261,7 @@ extension RunCoordinator {
         let now = clock.now
         var queued = entry.entry(state, resource: resource, at: now)
         queued.failedBefore = failedBefore
+        if queued.addsImages { reading.newImages += 1 }
         // After an error it waits in memory, and is cancelled with the others.
         try dispatch.push(add(queued, of: entry), queued, at: now)
     }

@@ -30,9 +30,11 @@ package final class RunCoordinator {
         var isDone = false
         /// Resources that the lists have named and that were stored before the run.
         var listed = ResourceSet()
+        /// Entries for images that are not stored.
+        var newImages = 0
         /// The first part of the lists that hides images; nil for whole lists.
         var gap = ListGap(.unread, at: "", "the lists were not read to their end")
-        /// Whether the stages protect ``listed``, and may evict other resources.
+        /// Whether the stages know ``listed``, all resources that must stay.
         var isProtecting = false
         var nextProgress: ContinuousClock.Instant?
         static let progressInterval = Duration.milliseconds(100)
@@ -79,16 +81,24 @@ package final class RunCoordinator {
         while !isFinished {
             let mayStart = !ending.isStopping && (reading.isDone || !readsAheadOfStarts)
             if mayStart {
-                if reading.isDone, !reading.isProtecting, keptBy == nil {
-                    stages.protect(reading.listed)
-                    reading.isProtecting = true
-                }
+                if reading.isDone, !reading.isProtecting { protectListed() }
                 startWork()
             }
             step(start: start, mayStart: mayStart)
         }
         events.endReading()
         return summary(startedAt: startedAt, start: start)
+    }
+
+    /// Lets the stages evict all resources but the listed ones, once these are known.
+    private func protectListed() {
+        reading.isProtecting = true
+        let listed = RunListing(resources: reading.listed, isWhole: keptBy == nil)
+        if listed.isWhole { stages.protect(listed.resources) }
+        endingRunOnError {
+            stages.gate = RoomGate(
+                try recorder.fullness(listed: listed), newImages: reading.newImages)
+        }
     }
 
     private var isFinished: Bool {
@@ -329,6 +339,9 @@ package final class RunCoordinator {
             }
         }
         try rememberHosts()
+        if reading.isProtecting {
+            try recorder.note(stages.fullness)
+        }
         let pruned = try recorder.end(
             at: clock.wall(), exitStatus: summary.exitStatus, summary.counters,
             mayRemove: !ending.isStopping, outages: ledger.ongoingOutages,

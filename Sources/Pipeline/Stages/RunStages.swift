@@ -15,6 +15,7 @@ struct RunStages {
     private(set) var processing = 0
     private(set) var lookingUp = 0
     var ahead = LookAhead()
+    var gate = RoomGate()
 
     /// Messages for the threads, sent at the end of a turn of the run's loop: a wake-up costs more
     /// than a small file.
@@ -109,15 +110,23 @@ struct RunStages {
 
     func protect(_ listed: ResourceSet) { provider.protect(listed) }
 
-    /// Whether the cache is full, so that requesting new images is useless.
-    var isFull: Bool { storing?.room?.isFull == true }
+    /// Whether a new image may be requested: the cache may have no room for it.
+    mutating func admits(_ identifier: Int) -> Bool {
+        gate.admits(identifier, isFull: storing?.room?.isFull == true)
+    }
+
+    /// The memory of a full cache, for the next run.
+    var fullness: FullCache? {
+        gate.next(isFull: storing?.room?.isFull == true, refused: storing?.room?.refused)
+    }
 
     /// The failure of an entry for which --max-size leaves no room.
     static let noRoom = Failure(
         .disk, "--max-size leaves no room for it, and no stored image may be evicted")
+    static let notRequested = Failure(noRoom.reason, "not requested: \(noRoom.message)")
 
     /// The failure of an image that would not fit into an empty cache.
-    static let tooLarge = Failure(.disk, "it is larger than --max-size")
+    static let tooLarge = Failure(.tooLarge, "it is larger than --max-size")
 
     mutating func noteFound() { lookingUp -= 1 }
     mutating func noteProcessed() { processing -= 1 }

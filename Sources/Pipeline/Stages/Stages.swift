@@ -61,6 +61,9 @@ protocol RunRecording: AnyObject {
     /// any other ends the run.
     func begin(at time: Timestamp) throws
     func ongoingOutages() throws -> OngoingOutages
+    /// Returns the memory of a full cache, if it still holds; nil without a size limit.
+    func fullness(listed: RunListing) throws -> FullCache?
+    func note(_ full: FullCache?) throws
     /// Calls `body` with the knowledge of earlier runs about each host.
     func forEachHost(at now: Timestamp, _ body: (HostState) -> Void) throws
     /// Returns the kept part of a key's body, in memory since ``begin(at:)``. Nil without one.

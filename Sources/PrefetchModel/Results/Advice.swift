@@ -22,7 +22,7 @@ package enum Advice {
         case .timeout: "the host is slow or does not respond; see --connect-timeout and --timeout"
         case .stalled: "bodies stop arriving; see --stall-timeout and --host-concurrency"
         case .redirect: "see --max-redirects and --allow-downgrade"
-        case .tooLarge: "see --max-filesize"
+        case .tooLarge: "see --max-filesize and --max-size"
         case .tooManyPixels: "see --max-pixels"
         case .notAnImage: "the host may expect other requests; see --header and --user-agent"
         case .unsupportedImage: "see --other-formats"

@@ -15,6 +15,7 @@ package enum FailureSetting: String, CaseIterable, Hashable, Sendable {
     case stallTimeout = "stall-timeout"
     case totalTimeout = "timeout"
     case maximumBodySize = "max-filesize"
+    case maximumCacheSize = "max-size"
     case maximumPixels = "max-pixels"
     case memory
     case maximumDecodeTime = "max-decode-time"
@@ -54,8 +55,8 @@ package enum FailureSetting: String, CaseIterable, Hashable, Sendable {
             .acceptedTypes, .blacklistedStatuses, .bodyFilter:
             false
         case .insecure, .connectTimeout, .stallTimeout, .totalTimeout, .maximumBodySize,
-            .maximumPixels, .memory, .maximumDecodeTime, .maximumRedirects, .allowsDowngrade,
-            .lifetime, .checksStructure:
+            .maximumCacheSize, .maximumPixels, .memory, .maximumDecodeTime, .maximumRedirects,
+            .allowsDowngrade, .lifetime, .checksStructure:
             true
         }
     }
@@ -77,7 +78,7 @@ extension FailurePolicy {
         case .interrupted: [.route]
         case .redirect: [.request, .cookies, .route, .maximumRedirects, .allowsDowngrade]
         case .httpStatus: [.request, .route, .acceptedStatuses, .blacklistedStatuses]
-        case .tooLarge: [.request, .route, .maximumBodySize]
+        case .tooLarge: [.request, .route, .maximumBodySize, .maximumCacheSize]
         case .notAnImage: [.request, .route, .codecs, .otherFormats, .acceptedTypes, .bodyFilter]
         case .corruptImage: [.request, .route, .codecs, .checksStructure, .digest, .bodyFilter]
         case .tooManyPixels:

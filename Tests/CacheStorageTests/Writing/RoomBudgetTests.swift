@@ -115,6 +115,7 @@ struct RoomBudgetTests {
         second.join()
         #expect(firstAnswer.withLock { $0 } == .full && secondAnswer.withLock { $0 } == .full)
         #expect(budget.isExhausted && budget.evictionLimit == nil)
+        #expect(budget.isFull && budget.refused.map { $0 == (2, ByteCount(8192)) } == true)
         #expect(budget.reserve(size(1), for: 3) == .given)
         #expect(budget.reserve(size(1), for: 4) == .full)
     }
@@ -130,7 +131,7 @@ struct RoomBudgetTests {
         #expect(shortages.withLock { $0 } == 0)
     }
 
-    /// A refused large request does not prevent others from trying.
+    /// A single refused large request does not prevent others from trying.
     @Test func cacheIsFullWithoutSpaceForOneMore() throws {
         // Two blocks each.
         let budget = RoomBudget(
@@ -145,6 +146,21 @@ struct RoomBudgetTests {
         #expect(budget.isFull)
         budget.giveBack(2)
         #expect(!budget.isFull)
+        // A second one does, and so does a full cache of small files.
+        #expect(budget.reserve(size(9), for: 3) == .full)
+        #expect(budget.isFull)
+    }
+
+    /// An empty cache says nothing about the usual size.
+    @Test func usualSizeIsThatOfStoredFiles() throws {
+        let budget = budget(10, used: 0)
+        #expect(budget.reserve(size(8), for: 1) == .given)
+        budget.settle([1], usage: DiskUsage(files: 2, blocks: 8))
+        let (thread, answer) = try reserving(budget, 4, for: 2)
+        waitForShortage()
+        budget.notePruned(to: DiskUsage(files: 2, blocks: 8))
+        thread.join()
+        #expect(answer.withLock { $0 } == .full && budget.isFull)
     }
 
     @Test func endRefusesAllWaiters() throws {

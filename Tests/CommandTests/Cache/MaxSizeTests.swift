@@ -57,6 +57,16 @@ struct MaxSizeTests {
             #expect(try await numbers(workspace).count == 10)
             // The failures are not recorded, and the images are stored once there is room.
             #expect(try await workspace.query("SELECT * FROM failure").isEmpty)
+            // Later runs request one new image each, and say nothing new.
+            for order in ["fifo", "lifo", "random"] {
+                let count = origin.requests.count
+                let again = try await workspace.prefetch(
+                    urls(0..<40), "--max-size", "40KiB", "--order", order, "--fail-on", "new")
+                #expect(
+                    again.summary.outcomes == ["fresh": 10, "failed": 30], "\(again.result)")
+                #expect(again.result.status == 0 && again.result.error.contains("disk (known)"))
+                #expect(origin.requests.count == count + 1, "\(again.result)")
+            }
             let next = try await workspace.prefetch(urls(0..<40), "--max-size", "160KiB")
             #expect(
                 next.summary.outcomes == ["fresh": 10, "downloaded": 30], "\(next.result)")
@@ -156,6 +166,15 @@ struct MaxSizeTests {
                 run.summary.outcomes == ["fresh": 10, "downloaded": 4, "failed": 1],
                 "\(run.result)")
             #expect(run.result.error.contains("--max-size leaves no room for it"))
+            // One that would not fit into an empty cache is blacklisted until the limit is larger.
+            for (limit, outcome) in [
+                ("24KiB", "failed"), ("24KiB", "blacklisted"), ("20KiB", "blacklisted"),
+                ("64KiB", "downloaded"),
+            ] {
+                let small = try await workspace.prefetch(
+                    [origin.url("/large")], "--max-size", limit, "--cache-dir", "small")
+                #expect(small.summary.outcomes == [outcome: 1], "\(limit): \(small.result)")
+            }
         }
     }
 
