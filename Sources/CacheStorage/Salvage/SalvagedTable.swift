@@ -46,7 +46,7 @@ struct SalvagedTable: Sendable {
         var formats = FormatNames()
         let counts = columns.positions([
             "source_bytes", "source_width", "source_height", "redirects", "fetched_at",
-            "validated_at", "expires_at",
+            "validated_at", "expires_at", "permanent_until",
         ])
         let colour = columns["color"]
         return { row in

@@ -213,7 +213,7 @@ struct RetryTests {
         try await workspace.runSQL(
             "UPDATE resource SET permanent_until = validated_at WHERE key LIKE '%=90'")
         let before = origin.snapshot.paths.count
-        _ = try await workspace.prefetch(lines, "--ttl", "0")
+        _ = try await workspace.prefetch(lines)
         let again = Set(origin.snapshot.paths.dropFirst(before))
         let fresh = ["max-age=60", "public"]
         #expect(
