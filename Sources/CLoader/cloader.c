@@ -35,7 +35,7 @@ static bool is_trusted(const char *path, uid_t owner, struct stat *status) {
     return is_owned && !is_shared;
 }
 
-/// Sets the absolute path of a library that came with the program, in ../lib/prefetch from the
+/// Sets the absolute path of a carried library, in ../lib/prefetch from the
 /// program. Returns 0, or an error number: ENOENT without such a file.
 static int find_carried(const char *library, char path[PATH_MAX]) {
     struct stat status;

@@ -1,5 +1,5 @@
 // Functions of glibc 2.35 and 2.36 that the linked archives use. With these definitions the
-// program starts on glibc 2.34. They are hidden: loaded libraries use those of the system.
+// program starts on glibc 2.34. They are hidden: loaded libraries use the system's.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
-/// Loads a library on first use instead of linking it: the system's, or else the one that came with
-/// the program, as in the tarball.
+/// Loads a library on first use instead of linking it: the system's, or else the
+/// carried one, as in the tarball.
 #pragma once
 
 #include <pthread.h>
@@ -24,7 +24,7 @@ typedef struct {
 
 /// Loads a library, which is never unloaded, and finds all of its named functions, or none.
 ///
-/// The library that came with the program is in `../lib/prefetch` from the program, and is loaded
+/// The carried library is in `../lib/prefetch` from the program, and is loaded
 /// if the system has none, or refuses it. File and folder must belong to root or the
 /// program's owner, and no other user may be able to write them.
 ///

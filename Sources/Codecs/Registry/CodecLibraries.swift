@@ -50,7 +50,7 @@ package enum CodecLibraries {
                 ?? "liblcms2 cannot be loaded: \(LittleCMS.missing ?? "")")
         return lines
     }
-    /// The files of the libraries that were loaded on first use, also those of other modules.
+    /// The files of all libraries that were loaded on first use, of other modules too.
     package static var loadedFiles: [String] {
         Array(
             sequence(state: 0) { index in

@@ -73,8 +73,8 @@ enum TrustedAuthorities {
             folder = settings.authorityFolder ?? ownFolder
         }
 
-        /// libcurl's own file, or else the first of ``systemFiles``: a libcurl that came with the
-        /// program was built for Debian.
+        /// libcurl's own file, or else the first of ``systemFiles``: a carried libcurl was built
+        /// for Debian.
         static func systemFile(
             default own: String?, exists: (String) -> Bool = { access($0, R_OK) == 0 }
         ) -> String? {

@@ -357,7 +357,7 @@ extension Diagnosis {
         )
     }
 
-    /// Returns the text that tells libraries of the system from those that came with the program:
+    /// Returns the text that tells libraries of the system from carried ones:
     /// `; from the system: libcurl.so.4; from /usr/local/lib/prefetch: libavif.so.15`.
     static func origins(of files: [String]) -> String {
         let parts = files.map { file in
