@@ -62,6 +62,16 @@ struct FailureReasonTests {
         #expect(persistence(CURLE_OPERATION_TIMEDOUT) == .unknown)
     }
 
+    @Test func missingAuthoritiesNameTheirPackage() {
+        let failure = TransferFailure(
+            Failure(.internal, "error setting certificate file: /a"), httpStatus: nil,
+            curlCode: Int(CURLE_SSL_CACERT_BADFILE.rawValue), persistence: .unknown)
+        #expect(
+            failure.namingCurlCode.message
+                == "error setting certificate file: /a (libcurl 77); install ca-certificates, or see "
+                + "--cacert")
+    }
+
     @Test func aMalformedResponseIsInterrupted() {
         #expect(Self.reason(1, .connecting) == .unsupportedScheme)
         #expect(Self.reason(1, .answering) == .interrupted)

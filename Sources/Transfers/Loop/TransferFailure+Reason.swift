@@ -132,8 +132,12 @@ extension TransferFailure {
     package var namingCurlCode: TransferFailure {
         let ours = [CURLE_WRITE_ERROR, CURLE_ABORTED_BY_CALLBACK].map { Int($0.rawValue) }
         guard let curlCode, !ours.contains(curlCode) else { return self }
+        // As on a minimal system.
+        let remedy =
+            curlCode == Int(CURLE_SSL_CACERT_BADFILE.rawValue)
+            ? "; install ca-certificates, or see --cacert" : ""
         return TransferFailure(
-            Failure(reason, "\(message) (libcurl \(curlCode))"), httpStatus: httpStatus,
+            Failure(reason, "\(message) (libcurl \(curlCode))\(remedy)"), httpStatus: httpStatus,
             curlCode: curlCode, persistence: persistence)
     }
 }
