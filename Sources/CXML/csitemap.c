@@ -86,11 +86,9 @@ static void set_empty(csitemap *sitemap, element element, bool is_there) {
     buffer->is_cut = false;
 }
 
-static void take_text(void *data, const char *text, int length) {
-    csitemap *sitemap = data;
-    buffer *buffer = &sitemap->texts[current(sitemap)];
+static void append(csitemap *sitemap, element element, const char *text, size_t count) {
+    buffer *buffer = &sitemap->texts[element];
     if (!buffer->is_there) return;
-    size_t count = (size_t)length;
     if (count > sitemap->text_bytes - buffer->count) {
         count = sitemap->text_bytes - buffer->count;
         buffer->is_cut = true;
@@ -101,26 +99,31 @@ static void take_text(void *data, const char *text, int length) {
     buffer->count += count;
 }
 
+static void take_text(void *data, const char *text, int length) {
+    csitemap *sitemap = data;
+    append(sitemap, current(sitemap), text, (size_t)length);
+}
+
 static bool is_space(char byte) {
     return byte == ' ' || byte == '\t' || byte == '\n' || byte == '\r';
 }
 
-static csitemap_text text_of(const csitemap *sitemap, element element) {
-    const buffer *buffer = &sitemap->texts[element];
-    csitemap_text text = {NULL, 0};
-    if (!buffer->is_there) return text;
-    size_t start = 0, end = buffer->count;
-    while (start < end && is_space(buffer->bytes[start])) start += 1;
-    while (end > start && is_space(buffer->bytes[end - 1])) end -= 1;
-    text.bytes = end == start ? "" : buffer->bytes + start;
-    text.count = end - start;
-    return text;
+static csitemap_text trimmed(const char *bytes, size_t count) {
+    size_t start = 0, end = count;
+    while (start < end && is_space(bytes[start])) start += 1;
+    while (end > start && is_space(bytes[end - 1])) end -= 1;
+    return (csitemap_text){end == start ? "" : bytes + start, end - start};
 }
 
-static void visit(csitemap *sitemap, csitemap_kind kind, element loc) {
+static csitemap_text text_of(const csitemap *sitemap, element element) {
+    const buffer *buffer = &sitemap->texts[element];
+    return buffer->is_there ? trimmed(buffer->bytes, buffer->count) : (csitemap_text){NULL, 0};
+}
+
+static void visit(csitemap *sitemap, csitemap_kind kind, element loc, csitemap_text url) {
     csitemap_entry entry = {
         .kind = kind, .line = XML_GetCurrentLineNumber(sitemap->parser),
-        .url = text_of(sitemap, loc), .is_cut = sitemap->texts[loc].is_cut};
+        .url = url, .is_cut = sitemap->texts[loc].is_cut};
     if (kind == CSITEMAP_IMAGE) {
         entry.page = text_of(sitemap, LOC);
         entry.caption = text_of(sitemap, CAPTION);
@@ -129,6 +132,22 @@ static void visit(csitemap *sitemap, csitemap_kind kind, element loc) {
             || sitemap->texts[CAPTION].is_cut || sitemap->texts[TITLE].is_cut;
     }
     sitemap->visitor(&entry, sitemap->context);
+}
+
+/// Visits every `loc` of an image. A caption may follow the last one, and is of all of them.
+static void visit_images(csitemap *sitemap) {
+    const buffer *locs = &sitemap->texts[IMAGE_LOC];
+    if (!locs->is_there) return visit(sitemap, CSITEMAP_IMAGE, IMAGE_LOC, (csitemap_text){NULL, 0});
+    const char *bytes = locs->bytes == NULL ? "" : locs->bytes;
+    for (size_t start = 0; start <= locs->count;) {
+        size_t length = strnlen(bytes + start, locs->count - start);
+        visit(sitemap, CSITEMAP_IMAGE, IMAGE_LOC, trimmed(bytes + start, length));
+        start += length + 1;
+    }
+}
+
+static void visit_text(csitemap *sitemap, csitemap_kind kind, element loc) {
+    visit(sitemap, kind, loc, text_of(sitemap, loc));
 }
 
 static void start_element(void *data, const char *full_name, const char **attributes) {
@@ -148,8 +167,13 @@ static void start_element(void *data, const char *full_name, const char **attrib
         set_empty(sitemap, TITLE, false);
         break;
     case IMAGE_LOC:
-        // A second one in an image.
-        if (sitemap->texts[IMAGE_LOC].is_there) visit(sitemap, CSITEMAP_IMAGE, IMAGE_LOC);
+        // XML has no zero byte, which separates several of an image.
+        if (sitemap->texts[IMAGE_LOC].count > sitemap->text_bytes / 2) {
+            visit_images(sitemap);
+        } else if (sitemap->texts[IMAGE_LOC].is_there) {
+            append(sitemap, IMAGE_LOC, "", 1);
+            break;
+        }
         set_empty(sitemap, element, true);
         break;
     case LOC:
@@ -163,12 +187,14 @@ static void start_element(void *data, const char *full_name, const char **attrib
 static void end_element(void *data, const char *name) {
     csitemap *sitemap = data;
     switch (current(sitemap)) {
-    case LOC: visit(sitemap, CSITEMAP_PAGE, LOC); break;
-    case IMAGE: visit(sitemap, CSITEMAP_IMAGE, IMAGE_LOC); break;
-    case SITEMAP_LOC: visit(sitemap, CSITEMAP_LIST, SITEMAP_LOC); break;
+    case LOC: visit_text(sitemap, CSITEMAP_PAGE, LOC); break;
+    case IMAGE: visit_images(sitemap); break;
+    case SITEMAP_LOC: visit_text(sitemap, CSITEMAP_LIST, SITEMAP_LOC); break;
     case SITEMAP:
         // Its images are unknown.
-        if (!sitemap->texts[SITEMAP_LOC].is_there) visit(sitemap, CSITEMAP_LIST, SITEMAP_LOC);
+        if (!sitemap->texts[SITEMAP_LOC].is_there) {
+            visit_text(sitemap, CSITEMAP_LIST, SITEMAP_LOC);
+        }
         break;
     default: break;
     }

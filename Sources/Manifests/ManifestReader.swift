@@ -34,6 +34,9 @@ package final class ManifestReader: EntryReading, @unchecked Sendable {
     private var isInLongLine = false
     /// Whether the format has taken the end.
     private var isFinished = false
+    /// Whether the beginning of a table was tried, or need not be.
+    private var isTried = false
+    private var encoding = EncodingCheck()
     private var failure: ManifestError?
     /// An error during ``recognise()`` that isn't thrown yet.
     private var readError: ManifestError?
@@ -50,7 +53,8 @@ package final class ManifestReader: EntryReading, @unchecked Sendable {
     /// The unusual forms of the lines so far: the text, without the manifest's name, and the
     /// remedy.
     package var notes: [(text: String, remedy: String)] {
-        (lines as? TextFormat)?.oddLines.notes ?? []
+        ((lines as? TextFormat)?.oddLines.notes ?? [])
+            + ((lines as? any ColumnFormat)?.named.notes ?? []) + encoding.notes
     }
     /// The entries of other shards so far.
     package var otherShards: Int { entries.otherShards }
@@ -140,6 +144,7 @@ package final class ManifestReader: EntryReading, @unchecked Sendable {
     ///   isn't a list.
     package func nextBatch() throws(ManifestError) -> EntryBatch? {
         let lines = try recognise()
+        if !isTried { tryBeginning(lines) }
         do {
             try collect(lines)
         } catch {
@@ -189,6 +194,37 @@ package final class ManifestReader: EntryReading, @unchecked Sendable {
             throw error
         }
         return try recognise()
+    }
+
+    /// Reads the beginning of a list with columns twice, if columns have the names of fields: a
+    /// value that is not a field's must be known before the first row. Waits for one line at most.
+    private func tryBeginning(_ lines: any LineFormat) {
+        isTried = true
+        guard let own = lines as? any ColumnFormat, let format else { return }
+        while !buffer.hasEnded, readError == nil, buffer.unread.count <= options.maximumLineBytes,
+            source.isReady || !hasContentLine
+        {
+            do { try readOn() } catch { readError = error }
+        }
+        let unread = buffer.unread
+        let end = buffer.hasEnded ? unread.endIndex : unread.lastIndex(of: 0x0A).map { $0 + 1 }
+        let whole = unread[..<(end ?? unread.startIndex)]
+        var rules = ManifestOptions()
+        (rules.format, rules.columns, rules.baseURL) = (format, options.columns, options.baseURL)
+        (rules.variants, rules.maximumLineBytes) = (options.variants, options.maximumLineBytes)
+        rules.maximumBatchEntries = 64
+        let bytes = ByteSource(Array(whole), name: source.name, readBytes: options.readBytes)
+        guard let trial = try? ManifestReader(bytes, rules),
+            let tried = trial.lines as? any ColumnFormat
+        else { return }
+        trial.isTried = true
+        tried.named.isTrial = true
+        repeat {
+            // An error has its place in the list.
+            guard let batch = try? trial.nextBatch(), !batch.records.isEmpty else { break }
+        } while tried.hasNamedFields
+        own.named = tried.named
+        own.named.isTrial = false
     }
 
     /// Whether a whole line was read that is neither blank nor a comment.
@@ -244,6 +280,13 @@ package final class ManifestReader: EntryReading, @unchecked Sendable {
         }
         if line == 1, !isContinued, !format.readsByteOrderMark {
             bytes = try withoutByteOrderMark(bytes)
+        }
+        if buffer.hasOtherBytes, !format.readsByteOrderMark,
+            format is TableFormat || !bytes[...].isBlankOrComment
+        {
+            encoding.examine(
+                bytes, line: line, isContinued: isContinued,
+                endsLine: endsLine && (format.takesPieces || !isLong))
         }
         try format.take(ListLine(number: line, bytes: bytes, isLong: isLong), to: entries)
     }

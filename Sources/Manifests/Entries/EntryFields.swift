@@ -208,7 +208,7 @@ struct EntryFields {
         return problem("unknown field '\(text)'; \(advice)")
     }
 
-    private static let names =
+    static let names =
         ["priority", "key", "ttl", "header", "url", "sha256"]
         + VariantFields.VariantField.allCases.map(\.rawValue)
     private static let knownNames =
@@ -264,6 +264,15 @@ extension Slice<UnsafeBufferPointer<UInt8>> {
         var rest = drop(while: isSpace)
         while let last = rest.last, isSpace(last) { rest.removeLast() }
         return rest
+    }
+
+    /// Whether it begins like an absolute URL that can be requested.
+    var isAbsoluteURL: Bool {
+        let scheme = prefix { $0 != UInt8(ascii: ":") }
+        guard (4...5).contains(scheme.count),
+            self[scheme.endIndex...].starts(with: "://".utf8)
+        else { return false }
+        return ["http", "https"].contains { scheme.map(\.lowercased).elementsEqual($0.utf8) }
     }
 
     /// Whether a line with these bytes is no entry in lists that have comments.

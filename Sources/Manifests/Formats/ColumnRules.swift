@@ -3,8 +3,9 @@ import PrefetchModel
 /// The meaning of a table's columns, and of the members of JSON objects.
 ///
 /// A column is the URL's, a field's, or another one: those are passed on to the report unchanged. A
-/// column with the name of a field is that field's, unless the user assigns another. A column `url`
-/// next to the URL's is mostly a page's, and a further URL only if the user says so.
+/// column with the name of a field is that field's, unless the user assigns another or its values
+/// are not the field's; see ``NamedFields``. Two fields are taken from a column only if the user
+/// says so: a column `url` next to the URL's is mostly a page's, and a column `key` numbers rows.
 package struct ColumnRules: Sendable {
     /// The column of the URL; nil for the first of ``commonNames`` that exists.
     package var urlColumn: String?
@@ -22,34 +23,52 @@ package struct ColumnRules: Sendable {
         self.hasHeader = hasHeader
     }
 
-    /// Common names of columns with image URLs, in any case. Names of images are first: a
-    /// `url` next to them is a page's.
+    /// Common names of columns with image URLs, in any case, also with a hyphen, a space or nothing
+    /// in place of `_`. Names of pictures are first: a `url` next to them is a page's.
     static let commonNames = [
-        "image_url", "imageurl", "image_link", "image link", "image_src", "image src", "img_url",
-        "img", "url", "urls", "uri", "src", "image", "href", "link", "loc",
+        "image_url", "image_link", "image_src", "img_url", "img_src", "image", "img", "photo_url",
+        "photo", "picture_url", "picture", "src", "thumbnail_url", "thumbnail", "url", "urls",
+        "uri", "href", "link", "loc",
     ]
+    private static let ranks = Dictionary(
+        uniqueKeysWithValues: zip(commonNames.map(plain), commonNames.indices))
+
+    private static func plain(_ name: String) -> String {
+        name.lowercased().filter { !"_- ".contains($0) }
+    }
+
+    /// The place of a name among the common ones; nil for another name.
+    static func rank(of name: String) -> Int? { ranks[plain(name)] }
+
+    /// The fields that no column has by its name.
+    private static let assignedFields: Set<String> = ["key", "url"]
 
     enum Role: Equatable {
         /// The column with the lowest rank is the URL's, and the others are other columns.
         case url(rank: Int)
-        case field
+        /// `isAssigned`: by the user, so that a wrong value makes a bad entry.
+        case field(isAssigned: Bool)
         case other
+
+        var isField: Bool { if case .field = self { true } else { false } }
     }
 
     /// The role of a column, and the name of its field.
     func role(of column: String) -> (role: Role, field: String) {
         if let field = columns.first(where: { $0.value == column && !column.isEmpty })?.key {
-            return (.field, field)
+            return (.field(isAssigned: true), field)
         }
         if let urlColumn {
             if urlColumn == column { return (.url(rank: 0), column) }
         } else if !hasHeader {
             if column == "1" { return (.url(rank: 0), column) }
-        } else if let rank = ColumnRules.commonNames.firstIndex(of: column.lowercased()) {
+        } else if let rank = ColumnRules.rank(of: column) {
             return (.url(rank: rank), column)
         }
-        let isField = EntryFields.isName(column) && column != "url" && columns[column] == nil
-        return (isField ? .field : .other, column)
+        let isField =
+            EntryFields.isName(column) && !ColumnRules.assignedFields.contains(column)
+            && columns[column] == nil
+        return (isField ? .field(isAssigned: false) : .other, column)
     }
 
     /// Whether a text is one of the names that make a column the URL's.

@@ -144,8 +144,7 @@ enum ForeignContent {
 
     /// Whether a line is the name of a column with URLs.
     static func isColumnOfURLs(_ line: UnsafeBufferPointer<UInt8>) -> Bool {
-        line.count < 16
-            && ColumnRules.commonNames.contains(String(decoding: line, as: UTF8.self).lowercased())
+        line.count < 16 && ColumnRules.rank(of: String(decoding: line, as: UTF8.self)) != nil
     }
 
     /// Whether 5 % are control characters, including NUL; one bad line has fewer.

@@ -8,15 +8,18 @@ import PrefetchModel
 ///   of a field.
 /// - A field that may occur several times (`header`, `variant`) takes an array of them.
 /// - Blank lines are skipped, as are lines that begin with `#`.
-final class JSONLinesFormat: LineFormat {
+final class JSONLinesFormat: ColumnFormat {
     private let rules: ColumnRules
     private let keepsColumns: Bool
     /// The names of the last lines' members. Most lines have the same ones in the same order.
     private var known: [MemberName] = []
 
+    var named = NamedFields()
+    var hasNamedFields: Bool { known.contains { $0.role == .field(isAssigned: false) } }
+
     private struct MemberName {
         let text: [UInt8]
-        let role: ColumnRules.Role
+        var role: ColumnRules.Role
         let field: [UInt8]
         /// In quotation marks.
         let quoted: [UInt8]
@@ -89,7 +92,8 @@ final class JSONLinesFormat: LineFormat {
         }
         if let found = known.first(where: { $0.text.isEqual(to: bytes) }) { return found }
         let text = String(decoding: bytes, as: UTF8.self)
-        let (role, field) = rules.role(of: text)
+        var (role, field) = rules.role(of: text)
+        if named.others.contains(text) { role = .other }
         let name = MemberName(
             text: Array(bytes), role: role, field: Array(field.utf8),
             quoted: ForeignColumns.quoted(text))
@@ -101,40 +105,32 @@ final class JSONLinesFormat: LineFormat {
         _ members: UnsafeBufferPointer<cjson_value>, _ line: Int, to entries: EntryAppender
     ) throws {
         var url: (member: cjson_value, name: [UInt8], rank: Int)?
-        var fields = EntryFields()
-        var problem: (any Error)?
+        var places: [Int] = []
         var urls = 0
         for (position, member) in members.enumerated() {
             let name = name(of: member, at: position)
             switch name.role {
             case .other: addForeign(member, name.quoted)
             case .url(let rank):
-                urls += member.kind == CJSON_NULL || member.bytes.isEmpty ? 0 : 1
+                urls += member.hasValue ? 1 : 0
                 // The one with the lowest rank is the URL, and the others are other columns.
-                if let url, url.rank <= rank {
+                if let url, !isBetter(member, rank, than: url.member, url.rank, entries) {
                     addForeign(member, name.quoted)
                 } else {
                     if let url { addForeign(url.member, url.name) }
                     url = (member, name.quoted, rank)
                 }
-            case .field:
-                // The other columns of a bad line are wanted, too.
-                guard problem == nil else { continue }
-                do {
-                    try add(member, name.field, to: &fields)
-                } catch {
-                    problem = error
-                }
+            case .field: places.append(position)
             }
         }
         if let url, url.member.kind == CJSON_STRING { self.url = url.member.bytes }
-        if let problem { throw problem }
+        var fields = try fields(places, of: members, line, entries.options.variants)
         guard let url = url?.member else {
             let names = ColumnRules.commonNames.prefix(3).joined(separator: "', '")
             throw LineProblem("no member '\(LineExcerpt.text(of: rules.urlColumn ?? names))'")
         }
         fields.values.columns = foreign.object
-        if urls > 0, url.kind == CJSON_NULL || url.bytes.isEmpty {
+        if urls > 0, !url.hasValue {
             throw LineProblem.withoutURL("line").hidingImages
         }
         switch url.kind {
@@ -147,6 +143,46 @@ final class JSONLinesFormat: LineFormat {
         default:
             throw LineProblem("the URL is not a JSON string, or an array of them")
         }
+    }
+
+    /// Whether a member is the URL rather than another one: by its rank, unless that has other
+    /// values than URLs, as an image's bytes have.
+    private func isBetter(
+        _ member: cjson_value, _ rank: Int, than other: cjson_value, _ otherRank: Int,
+        _ entries: EntryAppender
+    ) -> Bool {
+        guard rank != otherRank else { return false }
+        let (first, second) = rank < otherRank ? (member, other) : (other, member)
+        let isSecond =
+            entries.options.baseURL == nil && first.hasValue && !first.hasURL && second.hasURL
+        return isSecond == (rank > otherRank)
+    }
+
+    /// Reads the members that are fields.
+    private func fields(
+        _ places: [Int], of members: UnsafeBufferPointer<cjson_value>, _ line: Int,
+        _ variants: VariantSet?
+    ) throws -> EntryFields {
+        guard !places.isEmpty else { return EntryFields() }
+        let (fields, others) = try named.read(
+            places, of: line, in: variants,
+            column: { place in
+                let name = name(of: members[place], at: place)
+                let text = String(decoding: name.text, as: UTF8.self)
+                return (text, name.role == .field(isAssigned: true))
+            },
+            add: { place, fields in
+                let name = name(of: members[place], at: place)
+                try add(members[place], name.field, to: &fields)
+            })
+        for place in others {
+            let name = name(of: members[place], at: place)
+            if let index = known.firstIndex(where: { $0.text == name.text }) {
+                known[index].role = .other
+            }
+            addForeign(members[place], name.quoted)
+        }
+        return fields
     }
 
     /// Appends an entry with several URLs, a JSON array.
@@ -222,6 +258,18 @@ extension cjson_value {
     /// The decoded string, or the JSON.
     fileprivate var bytes: UnsafeBufferPointer<UInt8> {
         UnsafeRawBufferPointer(start: text, count: text_count).assumingMemoryBound(to: UInt8.self)
+    }
+
+    fileprivate var hasValue: Bool { kind != CJSON_NULL && !bytes.isEmpty }
+
+    /// Whether it is a URL, or an array that begins with one.
+    fileprivate var hasURL: Bool {
+        switch kind {
+        case CJSON_STRING: bytes[...].trimmed.isAbsoluteURL
+        case CJSON_ARRAY:
+            bytes[...].drop { $0 != UInt8(ascii: "\"") }.dropFirst().isAbsoluteURL
+        default: false
+        }
     }
 
     fileprivate var trimmedBytes: UnsafeBufferPointer<UInt8> {

@@ -78,7 +78,8 @@ final class SitemapFormat: LineFormat {
                     + "'\(LineExcerpt.text(of: message))'")
         default:
             throw ManifestError(
-                path: name, operation: .parse, message: "line \(result.line): \(message)")
+                path: name, operation: .parse, message: "line \(result.line): \(message)",
+                hint: EncodingCheck.wrongBytes(in: bytes).map { _ in EncodingCheck.remedy })
         }
     }
 

@@ -14,7 +14,7 @@ import PrefetchModel
 ///   field is no value.
 /// - A row longer than ``ManifestOptions/maximumLineBytes`` is bad, as is one with more values than
 ///   the first. Its line is its first one.
-final class TableFormat: LineFormat {
+final class TableFormat: ColumnFormat {
     private let name: String
     private let usesTabs: Bool
     private let options: ManifestOptions
@@ -27,6 +27,10 @@ final class TableFormat: LineFormat {
     /// Whether the rest of the line belongs to a row with wrong quotation marks.
     private var isInBrokenRow = false
     private var foreign = ForeignColumns()
+    var named = NamedFields()
+    var hasNamedFields: Bool {
+        columns?.roles.contains(.field(isAssigned: false)) ?? true
+    }
 
     /// Valid during ``take(_:to:)``.
     private var entries: EntryAppender?
@@ -34,10 +38,21 @@ final class TableFormat: LineFormat {
 
     private struct Columns {
         /// The index of the URL's column.
-        let url: Int
-        let roles: [ColumnRules.Role]
+        var url: Int
+        /// The columns that could be the URL's, by their rank, until a row shows which one is.
+        var candidates: [Int]
+        var roles: [ColumnRules.Role]
+        let texts: [String]
         /// The names of fields, and the quoted names of other columns.
-        let names: [[UInt8]]
+        var names: [[UInt8]]
+        /// The indices of the fields' columns.
+        var fields: [Int]
+
+        mutating func makeOther(_ index: Int) {
+            roles[index] = .other
+            names[index] = ForeignColumns.quoted(texts[index])
+            fields.removeAll { $0 == index }
+        }
     }
 
     /// More columns take memory for nothing.
@@ -160,22 +175,24 @@ final class TableFormat: LineFormat {
                     String(decoding: $0[row.range(index)].trimmed, as: UTF8.self)
                 } : String(index + 1)
         }
-        let meanings = names.map { rules.role(of: $0) }
-        var best: (index: Int, rank: Int)?
-        for (index, meaning) in meanings.enumerated() {
-            if case .url(let rank) = meaning.role, rank < best?.rank ?? .max {
-                best = (index, rank)
-            }
+        let meanings = names.map { name in
+            let meaning = rules.role(of: name)
+            return named.others.contains(name) ? (role: .other, field: name) : meaning
         }
-        guard let best else { throw noColumn(rules.urlColumn, of: names) }
+        let candidates = meanings.indices.compactMap { index in
+            if case .url(let rank) = meanings[index].role { (rank, index) } else { nil }
+        }.sorted { $0 < $1 }.map(\.1)
+        guard let url = candidates.first else { throw noColumn(rules.urlColumn, of: names) }
         for column in rules.columns.values where !column.isEmpty && !names.contains(column) {
             throw noColumn(column, of: names)
         }
         let columns = Columns(
-            url: best.index, roles: meanings.map(\.role),
+            url: url, candidates: options.baseURL == nil ? candidates : [],
+            roles: meanings.map(\.role), texts: names,
             names: zip(names, meanings).map { name, meaning in
-                meaning.role == .field ? Array(meaning.field.utf8) : ForeignColumns.quoted(name)
-            })
+                meaning.role.isField
+                    ? Array(meaning.field.utf8) : ForeignColumns.quoted(name)
+            }, fields: meanings.indices.filter { meanings[$0].role.isField })
         self.columns = columns
         if !rules.hasHeader { try endRow(columns) }
     }
@@ -201,6 +218,8 @@ final class TableFormat: LineFormat {
     private func endRow(_ columns: Columns) throws {
         guard let entries else { return }
         try row.text.withUnsafeBufferPointer { text in
+            var columns = columns
+            if columns.candidates.count > 1, chooseURL(text) { columns = self.columns ?? columns }
             let url =
                 columns.url < row.ends.count ? text[row.range(columns.url)].trimmed : text[..<0]
             do {
@@ -229,27 +248,67 @@ final class TableFormat: LineFormat {
             throw LineProblem(
                 "\(row.ends.count) values where the first row has \(columns.roles.count)")
         }
-        var fields = EntryFields()
         if options.keepsColumns {
             for index in row.ends.indices where index != columns.url {
-                guard columns.roles[index] != .field else { continue }
-                foreign.add(
-                    quotedName: columns.names[index],
-                    text: UnsafeBufferPointer(rebasing: text[row.range(index)]))
+                guard !columns.roles[index].isField else { continue }
+                addForeign(index, columns.names[index], text)
             }
         }
-        for index in row.ends.indices where columns.roles[index] == .field {
-            let value = text[row.range(index)].trimmed
-            guard !value.isEmpty else { continue }
-            try columns.names[index].withUnsafeBufferPointer { name in
-                try fields.add(name[...], value)
-            }
-        }
+        var fields = try fields(columns, text, entries.options.variants)
         fields.values.columns = foreign.object
         if url.isEmpty, hasOtherURL(columns, text) {
             throw LineProblem.withoutURL("row").hidingImages
         }
         try entries.append(url, fields, unit: "row", line: row.firstLine)
+    }
+
+    private func addForeign(_ index: Int, _ name: [UInt8], _ text: UnsafeBufferPointer<UInt8>) {
+        foreign.add(
+            quotedName: name, text: UnsafeBufferPointer(rebasing: text[row.range(index)]))
+    }
+
+    private func fields(
+        _ columns: Columns, _ text: UnsafeBufferPointer<UInt8>, _ variants: VariantSet?
+    ) throws -> EntryFields {
+        guard !columns.fields.isEmpty else { return EntryFields() }
+        let places = columns.fields.filter { index in
+            index < row.ends.count && !text[row.range(index)].trimmed.isEmpty
+        }
+        let (fields, others) = try named.read(
+            places, of: row.firstLine, in: variants,
+            column: {
+                (columns.texts[$0], columns.roles[$0] == .field(isAssigned: true))
+            },
+            add: { index, fields in
+                try columns.names[index].withUnsafeBufferPointer { name in
+                    try fields.add(name[...], text[row.range(index)].trimmed)
+                }
+            })
+        for index in others {
+            self.columns?.makeOther(index)
+            if options.keepsColumns {
+                addForeign(index, ForeignColumns.quoted(columns.texts[index]), text)
+            }
+        }
+        return fields
+    }
+
+    /// Chooses the URL's column by the first row with a URL, unless a base makes any text one: a
+    /// table may have names of pictures in `image`, and their URLs in `url`.
+    ///
+    /// - Returns: whether it is chosen.
+    private func chooseURL(_ text: UnsafeBufferPointer<UInt8>) -> Bool {
+        guard let columns else { return false }
+        let values = columns.candidates.map { index in
+            index < row.ends.count ? text[row.range(index)].trimmed : text[..<0]
+        }
+        // A row without a picture may have a page.
+        guard values.first?.isEmpty == false,
+            let chosen = values.firstIndex(where: \.isAbsoluteURL)
+        else { return false }
+        self.columns?.url = columns.candidates[chosen]
+        self.columns?.candidates = []
+        return true
     }
 
     /// Whether a column that could be the URL's, and is not, has a value.

@@ -9,6 +9,8 @@ final class LineBuffer {
     private let maximumBytes: Int
     /// Whether ``readOn()`` has reached the end.
     private(set) var hasEnded = false
+    /// Whether a byte so far is not ASCII.
+    private(set) var hasOtherBytes = false
     /// After decompression.
     private var bytesRead = 0
     private let bytes: UnsafeMutableRawBufferPointer
@@ -65,6 +67,8 @@ final class LineBuffer {
                 message: "is larger than \(ByteCount(maximumBytes)) unpacked")
         }
         range = range.lowerBound..<(range.upperBound + count)
+        // All bytes, so that the compiler can take many at a time.
+        if !hasOtherBytes { hasOtherBytes = unread.suffix(count).reduce(0, |) & 0x80 != 0 }
     }
 
     /// The free space behind ``unread``, which is moved to the beginning first.

@@ -34,7 +34,7 @@ struct JSONLinesFormatTests {
         #expect(
             entries.map(\.columns) == [
                 #"{"id":12345678901234567890123,"x":{"a":[1,2.50,null,"\u00e9"]}}"#,
-                #"{"t":"café \u009b"}"#,
+                #"{"key":null,"t":"café \u009b"}"#,
             ])
     }
 
@@ -50,9 +50,6 @@ struct JSONLinesFormatTests {
         ("{} {}", "invalid JSON at byte"), ("{\"url\":\"http://a.b/\",}", "invalid JSON"),
         ("{}", "no member"), ("{\"url\":1}", "the URL is not a JSON string"),
         ("{\"url\":\"\"}", "no URL"), ("{\"url\":\"http://a.b/\\n\"}", "http://a.b/"),
-        ("{\"url\":\"http://a.b/\",\"key\":true}", "field 'key' takes a string"),
-        ("{\"url\":\"http://a.b/\",\"header\":[[\"a\"]]}", "field 'header' takes a string"),
-        ("{\"url\":\"http://a.b/\",\"key\":\"a\",\"key\":\"b\"}", "duplicate field 'key'"),
         ("{\"url\":\"http://a.b/\",\"x\":\"\\ud800\"}", "invalid JSON"),
         ("{\"url\":\"http://a.b/\",\"x\":1e}", "invalid JSON"),
     ])

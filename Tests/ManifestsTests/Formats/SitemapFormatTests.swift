@@ -64,6 +64,31 @@ struct SitemapFormatTests {
             ])
     }
 
+    /// The texts of an image belong to each of its URLs, also where they precede or follow them.
+    @Test(arguments: 0...4, 0...4)
+    func readsEveryURLOfAnImage(count: Int, place: Int) throws {
+        var elements = (0..<count).map { "<image:loc>\n http://a.b/\($0).jpg </image:loc>" }
+        elements.insert("<image:caption>c</image:caption>", at: min(place, count))
+        let text = SitemapFormatTests.sitemap.replacing(
+            "<image:image><image:loc>http://a.b/2.jpg</image:loc><image:title>T</image:title>",
+            with: "<image:image>\(elements.joined())")
+        let (entries, error) = try folder.read(text.utf8, .sitemap)
+        #expect(error == nil)
+        let own = entries.dropFirst()
+        let urls = (0..<count).map { "http://a.b/\($0).jpg" }
+        #expect(own.map(\.url) == (urls.isEmpty ? ["(none)"] : urls))
+        let columns = "{\"page\":\"http://a.b/page\",\"caption\":\"c\"}"
+        #expect(own.allSatisfy { $0.problem != nil || $0.columns == columns }, "\(entries)")
+    }
+
+    /// More URLs than a text may be long.
+    @Test func readsThousandsOfURLsOfAnImage() throws {
+        let locs = (0..<9000).map { "<image:loc>http://a.b/\($0).jpg</image:loc>\n" }.joined()
+        let text = "<urlset xmlns:image='i'><url><image:image>\(locs)</image:image></url></urlset>"
+        let (entries, error) = try folder.read(text.utf8, .sitemap)
+        #expect(error == nil && entries.map(\.url) == (0..<9000).map { "http://a.b/\($0).jpg" })
+    }
+
     @Test func readsPagesOnRequest() throws {
         let (entries, _) = try folder.read(
             SitemapFormatTests.sitemap.utf8, .sitemap, readsPages: true)

@@ -170,8 +170,6 @@ struct RunCommand: InvokedCommand {
         reader.report = { event in
             switch event {
             case .empty(let list): emptyLists.withLock { $0.append(list) }
-            case .note(let text, let remedy) where !isQuiet:
-                StandardError.message(text, hint: remedy)
             default:
                 if !isQuiet { ListEvent.tellOfCopies(event) }
             }

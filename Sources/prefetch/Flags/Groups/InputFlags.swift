@@ -19,7 +19,7 @@ struct InputFlags: FlagRows {
     let urlColumn = RunFlag<String?>(
         "url-column", value: "name",
         help: """
-            Column of a table, or member of JSON objects, with the URL; by default url, image_url \
+            Column of a table, or member of JSON objects, with the URL; by default image_url, url \
             and similar names.
             """, inProjects: .refused, check: ValueCheck { $0.isEmpty ? "needs a name" : nil })
 

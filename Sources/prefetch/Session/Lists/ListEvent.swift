@@ -17,10 +17,13 @@ enum ListEvent: Sendable {
     /// The number of entries of other shards, told at the end of the list.
     case otherShards(Int)
 
-    /// Tells how old the copies of lists are, for commands that send nothing.
+    /// Tells how old the copies of lists are, and their notes, for commands that send nothing.
     static let tellOfCopies: @Sendable (ListEvent) -> Void = { event in
-        guard case .opened(let name, let list) = event else { return }
-        StandardError.write("prefetch: \(name): \(list.text)")
+        switch event {
+        case .opened(let name, let list): StandardError.write("prefetch: \(name): \(list.text)")
+        case .note(let text, let remedy): StandardError.message(text, hint: remedy)
+        case .format, .empty, .otherShards: break
+        }
     }
 }
 
