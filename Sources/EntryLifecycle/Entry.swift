@@ -30,6 +30,12 @@ package struct Entry: Sendable {
         alternative == 0 ? listedURL : extras?.alternatives[alternative - 1] ?? listedURL
     }
 
+    /// Whether an image stored from a URL is the entry's, see
+    /// ``PrefetchModel/RequestURL/isImage(at:of:mirrors:)``.
+    package func isImage(at stored: String) -> Bool {
+        RequestURL.isImage(at: stored, of: listedURL, mirrors: extras?.alternatives ?? [])
+    }
+
     /// The header fields of its line, for the URL in use. Fields from a table of hosts belong to
     /// the first URL, so another origin gets none.
     package var headers: [HeaderField] {

@@ -9,6 +9,10 @@ package struct EntryPositions {
     private var manifestIndices = ChunkedArray<UInt16>()
     private var requestMarks = ChunkedArray<UInt32>()
     private var variantSets = ChunkedArray<UInt32>()
+    /// The URLs of entries with request marks, as far as they have room: keys do not name them.
+    private var urls: [Int: String] = [:]
+    private var urlBytes = 0
+    private static let mostURLBytes = 8 << 20
     /// 0 without an outcome, ``endedWithoutReason``, or ``firstReason`` plus a reason's index.
     private var ends = ChunkedArray<UInt8>()
 
@@ -19,11 +23,16 @@ package struct EntryPositions {
 
     /// Notes an entry; `requestMark` is 0 for a request that the key describes fully.
     package mutating func note(
-        _ identifier: Int, manifest: String, line: Int, requestMark: UInt32, variantSet: UInt32 = 0
+        _ identifier: Int, manifest: String, line: Int, requestMark: UInt32, url: String? = nil,
+        variantSet: UInt32 = 0
     ) {
         lines[identifier] = UInt32(clamping: line)
         manifestIndices[identifier] = UInt16(clamping: index(of: manifest))
         if requestMark != 0 { requestMarks[identifier] = requestMark }
+        if let url, urlBytes + url.utf8.count <= EntryPositions.mostURLBytes {
+            urlBytes += url.utf8.count
+            urls[identifier] = url
+        }
         note(variantSet: variantSet, of: identifier)
     }
 
@@ -47,6 +56,9 @@ package struct EntryPositions {
         guard line != 0 else { return "an earlier line" }
         return "\(manifests[Int(manifestIndices[identifier])]):\(line)"
     }
+
+    /// The URL of an entry with a request mark, if it is known.
+    package func url(of identifier: Int) -> String? { urls[identifier] }
 
     package func requestMark(of identifier: Int) -> UInt32 { requestMarks[identifier] }
 

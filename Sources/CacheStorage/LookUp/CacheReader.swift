@@ -21,7 +21,7 @@ package final class CacheReader {
     // MARK: Freshness
 
     func freshnessRecords(
-        of fingerprints: [VariantFingerprint]
+        of fingerprints: [VariantFingerprint], _ keyed: KeyedImages = .none
     ) throws(StorageError) -> [FreshnessRecord?] {
         // In the order of the primary key, neighbouring look-ups share pages of the tree.
         let order = fingerprints.indices.sorted {
@@ -31,7 +31,8 @@ package final class CacheReader {
             var records = [FreshnessRecord?](repeating: nil, count: fingerprints.count)
             let statement = try database.prepare(
                 """
-                SELECT fingerprint_low, resource_id, validated_at, expires_at, vary, superseded
+                SELECT fingerprint_low, resource_id, validated_at, expires_at, vary, superseded,
+                    \(keyed.condition(isScan: false))
                 FROM freshness WHERE fingerprint = ?
                 """)
             for index in order {
@@ -45,13 +46,15 @@ package final class CacheReader {
         }
     }
 
-    func freshnessTable(piece: Int, expectedRows: Int) throws(StorageError) -> FreshnessTable? {
+    func freshnessTable(
+        piece: Int, expectedRows: Int, _ keyed: KeyedImages = .none
+    ) throws(StorageError) -> FreshnessTable? {
         try database.read("reading the index") { database in
             var table = FreshnessTable(expectedCount: expectedRows)
             let statement = try database.prepare(
                 """
                 SELECT fingerprint, fingerprint_low, resource_id, validated_at, expires_at, vary,
-                    superseded
+                    superseded, \(keyed.condition(isScan: true))
                 FROM freshness WHERE fingerprint BETWEEN ?1 AND ?2 ORDER BY fingerprint
                 """)
             let keys = FreshnessTable.keys(ofPiece: piece)
@@ -170,7 +173,7 @@ package final class CacheReader {
             let statement = try database.prepare(
                 """
                 SELECT id, validated_at, expires_at, resource.vary, superseded, source_format,
-                    recipe, decoded
+                    recipe, decoded, url <> key
                 FROM resource JOIN variant ON id = resource_id WHERE key = ?
                 """)
             return try wanted.map { key, recipes in
@@ -182,7 +185,8 @@ package final class CacheReader {
                             expiresAt: try row.time(2),
                             vary: try row.optionalText(3).map {
                                 VaryFingerprint($0, hasher: hasher)
-                            }, isSuperseded: try row.integer(4) != 0),
+                            }, isSuperseded: try row.integer(4) != 0,
+                            isKeyed: try row.integer(8) != 0),
                         format: try row.text(5), recipe: try row.text(6),
                         isDecoded: try row.integer(7) != 0
                     )
@@ -247,15 +251,17 @@ package final class CacheReader {
         }
     }
 
-    /// Whether each resource was listed by another URL, given without user information.
-    package func wereListed(
-        byOther urls: [(resource: Int64, url: String)]
-    ) throws(StorageError) -> [Bool] {
-        try database.read("looking up URLs") { database in
+    /// The URLs that resources were stored from and last listed by, without user information; nil
+    /// for removed ones.
+    package func urls(
+        of resources: [Int64]
+    ) throws(StorageError) -> [(stored: String, listed: String)?] {
+        guard !resources.isEmpty else { return [] }
+        return try database.read("looking up URLs") { database in
             let rows = try database.prepare(
-                "SELECT coalesce(listed_url, url) <> ?2 FROM resource WHERE id = ?1")
-            return try urls.map { resource, url in
-                try rows.first([.integer(resource), .text(url)]) { try $0.integer(0) != 0 } ?? false
+                "SELECT url, coalesce(listed_url, url) FROM resource WHERE id = ?1")
+            return try resources.map { resource in
+                try rows.first([.integer(resource)]) { (try $0.text(0), try $0.text(1)) }
             }
         }
     }
@@ -293,14 +299,14 @@ package final class CacheReader {
 extension CacheReader: Sendable {}
 
 extension Statement {
-    /// Reads `resource_id, validated_at, expires_at, vary, superseded`.
+    /// Reads `resource_id, validated_at, expires_at, vary, superseded`, and whether it is keyed.
     fileprivate func freshnessRecord(from column: Int32) throws -> FreshnessRecord {
         let mark = try integer(column + 4)
         return FreshnessRecord(
             resourceID: try integer(column), validatedAt: try time(column + 1),
             expiresAt: try time(column + 2),
             vary: try optionalInteger(column + 3).map(VaryFingerprint.init(value:)),
-            isSuperseded: mark == 1, isMain: mark == 0)
+            isSuperseded: mark == 1, isMain: mark == 0, isKeyed: try integer(column + 5) != 0)
     }
 
     /// Reads `sha256, format, width, height, bytes` from the columns that begin at `column`, and

@@ -12,13 +12,17 @@ internal import SQLite
 package final class FreshnessIndex: Sendable {
     private let scan: SharedScan<FreshnessTable>
     private let expectedRows: Int
+    private let keyed: KeyedImages
 
     /// Creates the index; `expectedLookups` is an estimate, 0 if unknown.
     package init(_ source: CacheCatalog, expectedLookups: Int = 0) throws(StorageError) {
         // The largest identifier is read in constant time; a count would be a scan. Removed rows
         // make the estimate too large, which only delays the scan.
-        expectedRows = try source.database.read("reading the index") { database in
-            Int(truncatingIfNeeded: max(0, try ListingLog.largestResource(in: database)))
+        (expectedRows, keyed) = try source.database.read("reading the index") { database in
+            (
+                Int(truncatingIfNeeded: max(0, try ListingLog.largestResource(in: database))),
+                try KeyedImages(in: database)
+            )
         }
         scan = SharedScan(
             pieces: FreshnessTable.pieces, rows: expectedRows,
@@ -34,9 +38,10 @@ package final class FreshnessIndex: Sendable {
         while true {
             switch scan.nextStep(lookups: fingerprints.count) {
             case .look:
-                return try reader.freshnessRecords(of: fingerprints)
+                return try reader.freshnessRecords(of: fingerprints, keyed)
             case .readPiece(let piece):
-                let table = try reader.freshnessTable(piece: piece, expectedRows: expectedRows)
+                let table = try reader.freshnessTable(
+                    piece: piece, expectedRows: expectedRows, keyed)
                 scan.keep(table, piece)
             case .use(let tables):
                 return FreshnessIndex.records(of: fingerprints, in: tables)
@@ -59,6 +64,38 @@ package final class FreshnessIndex: Sendable {
     }
 }
 
+/// The images with keys that are not their URLs, which an index has.
+///
+/// Most caches have none or a few, so no look-up of a usual entry compares its URL. In a cache with
+/// many, mostly all entries have such keys, and are compared anyway.
+enum KeyedImages {
+    case none, few, many
+
+    private static let mostFew = 4096
+
+    init(in database: Connection) throws {
+        let count =
+            try database.first(
+                """
+                SELECT count(*) FROM
+                    (SELECT 1 FROM resource WHERE url <> key LIMIT \(KeyedImages.mostFew + 1))
+                """
+            ) { try $0.count(0) } ?? 0
+        self = count == 0 ? .none : count <= KeyedImages.mostFew ? .few : .many
+    }
+
+    /// Whether a row of `freshness` may be that of such an image, in SQL.
+    func condition(isScan: Bool) -> String {
+        switch self {
+        case .none: "0"
+        // In a scan, a seek for each row would cost more than the row.
+        case .few where isScan: "resource_id IN (SELECT id FROM resource WHERE url <> key)"
+        case .few: "EXISTS (SELECT 1 FROM resource WHERE id = resource_id AND url <> key)"
+        case .many: "1"
+        }
+    }
+}
+
 /// A piece of the table `freshness` in memory: about 44 bytes a row, some 50 ns a look-up. The
 /// first bits of the primary key divide the table into four pieces, which several threads can read
 /// at the same time. Rows are in the order of the primary key. It is a part of a SHA-256 and so
@@ -77,6 +114,7 @@ struct FreshnessTable: Sendable {
         let varyNumber: UInt16
         let isSuperseded: Bool
         let isMain: Bool
+        let isKeyed: Bool
     }
 
     private var rows: [PackedRow] = []
@@ -132,7 +170,7 @@ struct FreshnessTable: Sendable {
                 expiresAt: record.expiresAt.milliseconds > 0
                     ? max(1, FreshnessTable.seconds(record.expiresAt)) : 0,
                 varyNumber: varyNumber, isSuperseded: record.isSuperseded,
-                isMain: record.isMain))
+                isMain: record.isMain, isKeyed: record.isKeyed))
         return true
     }
 
@@ -175,7 +213,7 @@ struct FreshnessTable: Sendable {
             resourceID: row.resourceID, validatedAt: Timestamp(seconds: Int64(row.validatedAt)),
             expiresAt: Timestamp(seconds: Int64(row.expiresAt)),
             vary: row.varyNumber == 0 ? nil : varies[Int(row.varyNumber) - 1],
-            isSuperseded: row.isSuperseded, isMain: row.isMain)
+            isSuperseded: row.isSuperseded, isMain: row.isMain, isKeyed: row.isKeyed)
     }
 
     /// Maps the order of SQLite's signed integers to unsigned integers.
@@ -201,6 +239,9 @@ package struct FreshnessRecord: Hashable, Sendable {
     package let isSuperseded: Bool
     /// Whether it is or was in use as `main`.
     package private(set) var isMain = true
+    /// Whether its resource's key may not be its URL: a field `key` was given, parameters were left
+    /// out, or a mirror delivered it.
+    package private(set) var isKeyed = false
 
     package func isInUse(as name: VariantName) -> Bool {
         // Only `main` needs the distinction: its recipe may differ between entries.

@@ -1,5 +1,5 @@
 import Glibc
-import PrefetchModel
+package import PrefetchModel
 internal import SQLite
 
 /// Merges other caches into a cache. A new database is built from the rows of all of them, while
@@ -157,6 +157,7 @@ struct CacheMerge {
         report.added += merged.images.added
         report.updated += merged.images.updated
         report.failures = merged.failures
+        report.reusedKeys = merged.images.reusedKeys
         report.files = report.files + merged.files
         report.lostFiles += Set(merged.lost.map(\.digest)).union(merged.images.lost).count
         dropped = merged.images.dropped
@@ -207,6 +208,8 @@ package struct MergeReport: Sendable {
     /// Images of the destination that a source has validated later.
     package internal(set) var updated = 0
     package internal(set) var failures = 0
+    /// Keys of several URLs' images; the last validated image is kept.
+    package internal(set) var reusedKeys = ReusedKeys()
     package internal(set) var files = AdoptionCounts()
     /// Rows with a missing or damaged content file in every cache that has it. Their images are
     /// kept without these variants, and the next run requests them.

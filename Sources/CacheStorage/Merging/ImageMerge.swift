@@ -7,6 +7,8 @@ struct ImageMergeCounts {
     var updated = 0
     /// Files of the destination's rows that were not kept.
     var dropped: Set<NamedFile> = []
+    /// Keys that stand for images of several URLs.
+    var reusedKeys = ReusedKeys()
     /// Files that neither the cache of their row nor the destination has.
     var lost: Set<ContentDigest> = []
 }
@@ -123,7 +125,15 @@ struct ImageMerge {
         let cursor: ResourceCursor
         let rank: [Statement.Value]
         let digest: ContentDigest
+        let key: String
+        let url: String
         var variants: [MergedVariant] = []
+
+        /// Whether a key of its own is another URL's in the other cache.
+        func isOfOtherURL(than other: MergeCandidate) -> Bool {
+            key != url && key != other.url
+                && !RequestURL.isImage(at: url, of: RequestURL(normalized: other.url))
+        }
     }
 
     private mutating func unite(_ cursors: [ResourceCursor]) throws {
@@ -152,7 +162,10 @@ struct ImageMerge {
                     drop(variant)
                 }
             }
-            if hasAttributes[candidate.cursor.source.number] {
+            if candidate.isOfOtherURL(than: newest) {
+                counts.reusedKeys.note(
+                    "'\(newest.key)' of \(newest.url), and of \(candidate.url)")
+            } else if hasAttributes[candidate.cursor.source.number] {
                 try addAttributes(of: candidate.cursor, to: merged)
             }
         }
@@ -173,7 +186,9 @@ struct ImageMerge {
             try cursor.withRow { row in
                 MergeCandidate(
                     cursor: cursor, rank: try rank(of: row),
-                    digest: try row.digest(tables.resources.layout["source_sha256"]))
+                    digest: try row.digest(tables.resources.layout["source_sha256"]),
+                    key: try row.text(tables.resources.layout["key"]),
+                    url: try row.text(tables.resources.layout["url"]))
             }
         }
         var lost: Set<ContentDigest> = []

@@ -41,8 +41,18 @@ extension ImageRemoving {
         try remove(batch, only: variant)
     }
 
-    package func candidate(key: String) throws(StorageError) -> RemovalCandidate? {
-        try RemovalCandidate.find(key: key, in: database)
+    /// Finds an image by its key; with a URL, only if the image is that URL's.
+    package func candidate(
+        key: String, of url: RequestURL? = nil
+    ) throws(StorageError) -> RemovalCandidate? {
+        let candidate = try RemovalCandidate.find(key: key, in: database)
+        guard let candidate, let url else { return candidate }
+        let stored = try database.read("looking up") { database in
+            try database.first(
+                "SELECT url FROM resource WHERE id = ?", .integer(candidate.id)
+            ) { try $0.text(0) }
+        }
+        return stored.map { RequestURL.isImage(at: $0, of: url) } ?? false ? candidate : nil
     }
 
     /// Finds an image by its URL without user information, for images with another text as key.

@@ -84,10 +84,20 @@ struct Intake {
             isBlacklisted: looked.blacklisting(of: number)?.isOfHost == false)
     }
 
-    private static func conflict(since position: String) -> Arrival {
-        .refused(
-            message: "same key as \(position), but a different URL or different fields header= or "
-                + "sha256=")
+    /// `other` is the URL of the entry that has the key; nil if it is not known.
+    private static func conflict(
+        of entry: RawEntry, since position: String, _ mark: UInt32, _ other: String?
+    ) -> Arrival {
+        // Without a mark, the key is the URL.
+        let other = (mark == 0 ? entry.key : other).map { RequestURL(normalized: $0) }
+        let url = RequestURL(normalized: entry.url).withoutCredentials
+        let difference =
+            switch other?.withoutCredentials {
+            case nil: "but a different URL or different fields header= or sha256="
+            case url: "but different fields header= or sha256=, or credentials"
+            case let other?: "which is that of \(other)"
+            }
+        return .refused(message: "same key as \(position), \(difference)")
     }
 
     private static func overflow(since position: String) -> Arrival {
@@ -131,8 +141,11 @@ struct Intake {
     private mutating func arrival(
         of entry: inout RawEntry, after first: Int, isBlacklisted: Bool
     ) throws -> Arrival {
-        guard entry.requestMark == store.positions.requestMark(of: first) else {
-            return Intake.conflict(since: store.positions.place(of: first))
+        let mark = store.positions.requestMark(of: first)
+        guard entry.requestMark == mark else {
+            return Intake.conflict(
+                of: entry, since: store.positions.place(of: first), mark,
+                store.positions.url(of: first))
         }
         let before = store.positions.variantSet(of: first)
         guard let both = try store.variantSets.union(before, entry.variantSet) else {
@@ -156,8 +169,11 @@ struct Intake {
         _ isBlacklisted: Bool
     ) throws -> Arrival {
         let expiresAt = finding.state.freshUntil
-        guard entry.requestMark == unusualWarm.requestMark(of: resource) else {
-            return Intake.conflict(since: unusualWarm.position(of: resource))
+        let mark = unusualWarm.requestMark(of: resource)
+        guard entry.requestMark == mark else {
+            return Intake.conflict(
+                of: entry, since: unusualWarm.position(of: resource), mark,
+                unusualWarm.url(of: resource))
         }
         let before = unusualWarm.variantSet(of: resource)
         guard let both = try store.variantSets.union(before, entry.variantSet) else {
@@ -173,9 +189,10 @@ struct Intake {
 
     /// Returns a new identifier, by which later entries of the key find this one.
     mutating func identifier(for entry: RawEntry) -> Int {
-        identifier(
+        let mark = entry.requestMark
+        return identifier(
             of: entry.fingerprint, manifest: entry.manifest, line: entry.record.line,
-            requestMark: entry.requestMark, variantSet: entry.variantsOfKey)
+            requestMark: mark, url: mark == 0 ? nil : entry.url, variantSet: entry.variantsOfKey)
     }
 
     /// Returns a new identifier for a later line of an entry's key that the entry could not take.
@@ -185,11 +202,12 @@ struct Intake {
         identifier(
             of: key, manifest: line.manifest, line: line.line,
             requestMark: store.positions.requestMark(of: first),
-            variantSet: store.positions.variantSet(of: first))
+            url: store.positions.url(of: first), variantSet: store.positions.variantSet(of: first))
     }
 
     private mutating func identifier(
-        of key: KeyFingerprint, manifest: String, line: Int, requestMark: UInt32, variantSet: UInt32
+        of key: KeyFingerprint, manifest: String, line: Int, requestMark: UInt32, url: String?,
+        variantSet: UInt32
     ) -> Int {
         let identifier = seen.count
         if let first = seen[key], let last = last(of: key) {
@@ -200,7 +218,7 @@ struct Intake {
         }
         seen.append(key)
         store.positions.note(
-            identifier, manifest: manifest, line: line, requestMark: requestMark,
+            identifier, manifest: manifest, line: line, requestMark: requestMark, url: url,
             variantSet: variantSet)
         return identifier
     }
@@ -259,7 +277,7 @@ struct UnusualWarmEntries {
         guard let place = UnusualWarmEntries.place(resource) else { return }
         positions.note(
             place, manifest: entry.manifest, line: Int(entry.record.line), requestMark: mark,
-            variantSet: entry.variantSet)
+            url: mark == 0 ? nil : entry.url, variantSet: entry.variantSet)
     }
 
     /// Changes the variants of all lines of a resource. The first one may be a usual one.
@@ -274,6 +292,10 @@ struct UnusualWarmEntries {
 
     func requestMark(of resource: Int64) -> UInt32 {
         UnusualWarmEntries.place(resource).map(positions.requestMark) ?? 0
+    }
+
+    func url(of resource: Int64) -> String? {
+        UnusualWarmEntries.place(resource).flatMap(positions.url)
     }
 
     /// The position of a resource's first entry, as messages name it. That of a usual one is not

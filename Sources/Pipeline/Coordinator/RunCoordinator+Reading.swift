@@ -217,6 +217,10 @@ extension RunCoordinator {
         }
         // A failed report ends the run in the middle of a batch.
         if ending.isStopping { return try finishCancelled(entry) }
+        if finding.hasOtherURL, let url = looked.otherURLs[number] {
+            reading.reusedKeys.note(
+                "\(entry.manifest):\(entry.record.line): \(ReusedKeys.text(entry.key, has: url))")
+        }
         if isLate { return try queue(entry, .extended, failedBefore: finding.failedBefore) }
         guard case .unannotated(let expiresAt) = finding.state, let resource = finding.resource
         else {

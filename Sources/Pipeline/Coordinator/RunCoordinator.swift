@@ -34,6 +34,8 @@ package final class RunCoordinator {
         var newImages = 0
         /// The first part of the lists that hides images; nil for whole lists.
         var gap = ListGap(.unread, at: "", "the lists were not read to their end")
+        /// The requested entries with keys of other URLs' images.
+        var reusedKeys = ReusedKeys()
         /// Whether the stages know ``listed``, all resources that must stay.
         var isProtecting = false
         var nextProgress: ContinuousClock.Instant?
@@ -287,6 +289,7 @@ package final class RunCoordinator {
             exitStatus: exitStatus, cacheDirectory: rules.cacheDirectory)
         ledger.noteOutages(in: &summary, at: clock.wall())
         summary.lostVariants = ledger.lostVariants
+        summary.reusedKeys = reading.reusedKeys
         summary.hosts = hostPaces
         summary.hasSeveralVariants = rules.variants.count > 1 || ledger.sharesDownloads
         // A damaged database is not written.

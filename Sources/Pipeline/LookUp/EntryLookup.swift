@@ -202,12 +202,19 @@ struct SeedLookup {
         for number in numbers {
             let found = records[next..<next + asked.places(of: number).count]
             next = found.endIndex
-            let extras = batch.extras(of: batch.records[number])
+            let record = batch.records[number]
+            let extras = batch.extras(of: record)
             guard let first = found.first ?? nil,
                 found.allSatisfy({ $0?.resourceID == first.resourceID }),
                 let expiresAt = try reader.warmUntil(
                     first, by: configuration, extras: extras, at: now)
             else { continue }
+            if record.hasOwnKey || first.isKeyed,
+                let urls = try reader.urls(of: [first.resourceID])[0],
+                !batch.isImage(of: record, at: urls.stored)
+            {
+                continue
+            }
             if let digest = extras?.sourceDigest,
                 try reader.wereMade(of: [(first.resourceID, digest)]) != [true]
             {

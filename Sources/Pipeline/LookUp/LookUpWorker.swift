@@ -30,7 +30,7 @@ struct LookUpWorker {
         try findMissingAttributes(in: &result)
         try findSources(asked, in: &result, at: now)
         try findOtherSources(in: &result)
-        try findNewURLs(in: &result)
+        try compareURLs(in: &result)
         try findBlacklisted(in: &result, at: now)
         try findObjections(in: &result)
         try findEntriesNotTaken(in: &result, by: hasher)
@@ -73,6 +73,7 @@ struct LookUpWorker {
         finding.state = .missing
         guard let row = stored.first else { return }
         finding.resource = row.resourceID
+        finding.isKeyed = row.isKeyed
         guard
             let expiresAt = try reader.warmUntil(row, by: configuration, extras: extras, at: now)
         else {
@@ -127,21 +128,29 @@ struct LookUpWorker {
         }
     }
 
-    /// Finds stored images that entries with a field `key` name by new URLs.
-    private func findNewURLs(in result: inout LookedUpBatch) throws(StorageError) {
+    /// Compares the URLs of stored images with keys of their own with the entries': another URL's
+    /// image is not the entry's, and a URL with another query is noted.
+    private func compareURLs(in result: inout LookedUpBatch) throws(StorageError) {
         let batch = result.batch
-        var numbers: [Int] = []
-        var urls: [(resource: Int64, url: String)] = []
-        for (number, record) in batch.records.enumerated() where record.key != record.url {
-            guard result.findings[number].state != .missing,
-                let resource = result.findings[number].resource
-            else { continue }
-            numbers.append(number)
-            urls.append((resource, batch.url(of: record).withoutCredentials.text))
+        var found: [(number: Int, resource: Int64)] = []
+        for (number, record) in batch.records.enumerated()
+        where record.hasOwnKey || result.findings[number].isKeyed {
+            if let resource = result.findings[number].resource { found.append((number, resource)) }
         }
-        guard !numbers.isEmpty else { return }
-        for (number, isNew) in zip(numbers, try reader.wereListed(byOther: urls)) {
-            result.findings[number].hasNewURL = isNew
+        for ((number, _), urls) in zip(found, try reader.urls(of: found.map(\.resource))) {
+            guard let urls else { continue }
+            let record = batch.records[number]
+            guard batch.isImage(of: record, at: urls.stored) else {
+                result.findings[number].state = .missing
+                result.findings[number].newExpiry = nil
+                result.findings[number].isReturning = false
+                result.findings[number].hasOtherURL = true
+                result.otherURLs[number] = urls.stored
+                continue
+            }
+            guard record.hasOwnKey, result.findings[number].state != .missing else { continue }
+            result.findings[number].hasNewURL =
+                urls.listed != batch.url(of: record).withoutCredentials.text
         }
     }
 
@@ -165,6 +174,7 @@ struct LookUpWorker {
         for (number, row) in zip(lacking, rows) {
             guard let (row, isDerivable) = row else { continue }
             result.findings[number].resource = row.resourceID
+            result.findings[number].isKeyed = row.isKeyed
             guard isDerivable else { continue }
             let expiresAt = try reader.warmUntil(
                 row, by: configuration, extras: result.extras(of: number), at: now)
@@ -215,7 +225,8 @@ struct LookUpWorker {
         guard let objection = configuration.entries.objection else { return }
         var stored: [(number: Int, resource: Int64)] = []
         for (number, finding) in result.findings.enumerated() {
-            guard !finding.state.asksOrigin, let resource = finding.resource else { continue }
+            guard !finding.state.asksOrigin, !finding.hasOtherURL, let resource = finding.resource
+            else { continue }
             stored.append((number, resource))
         }
         for ((number, _), text) in zip(stored, try reader.finalURLs(of: stored.map(\.resource))) {

@@ -22,6 +22,10 @@ struct EntryFinding: Sendable {
     var isSuperseded = false
     /// Whether its field `key` names an image by another URL than the last list.
     var hasNewURL = false
+    /// Whether the stored image's key may not be its URL, so that the URLs are compared.
+    var isKeyed = false
+    /// Whether the stored image of its key is another URL's, and so not its own.
+    var hasOtherURL = false
     var failedBefore = false
 
     /// The failure that blacklists it, by its number in ``LookedUpBatch/blacklistedBy``.
@@ -38,7 +42,7 @@ struct EntryFinding: Sendable {
     /// for a missing variant or a failure.
     var reportsImages: Bool {
         switch state {
-        case .fresh, .unannotated, .stale(.incomplete), .blacklisted: true
+        case .fresh, .unannotated, .stale(.incomplete), .blacklisted: !hasOtherURL
         case .invalid, .missing, .stale, .derivable, .seeded, .extended: false
         }
     }
@@ -46,7 +50,8 @@ struct EntryFinding: Sendable {
     /// Returns the reason that it needs a request, by the wall clock; nil if it needs none.
     func cause(at now: Timestamp, _ variants: VariantSet) -> String? {
         switch state {
-        case .missing: "not in the cache"
+        case .missing:
+            hasOtherURL ? "the image of its key has another URL" : "not in the cache"
         case .stale(.incomplete(let position)):
             "variant \(variants[Int(position)].name) is not in the cache"
         case .stale(.expired(let expiresAt)):
@@ -69,6 +74,8 @@ struct LookedUpBatch: Sendable {
     var blacklistedBy: [FailureRecord] = []
     /// Why stored images are not selected, by number: redirects led to excluded URLs.
     var objections: [Int: Failure] = [:]
+    /// The URLs of the stored images of entries with ``EntryFinding/hasOtherURL``.
+    var otherURLs: [Int: String] = [:]
     /// Stored resources of entries that the run does not take: of other shards, or not selected.
     var resourcesNotTaken: [Int64] = []
 

@@ -89,8 +89,10 @@ private struct CopyLookups: Sendable {
         let failed = entries.filter(\.entry.failedBefore)
         var found = [Findings](repeating: .nothing, count: requests.count)
         let copies = try reader.copies(of: resources.compactMap(\.self))
-        for ((place, _, variants), copy) in zip(stored, copies) {
-            found[place].copy = copy.map { StoredCopy($0, variants, in: cache.directory) }
+        for ((place, entry, variants), copy) in zip(stored, copies) {
+            // A key may have another URL's image.
+            guard let copy, entry.isImage(at: copy.validation.location.url) else { continue }
+            found[place].copy = StoredCopy(copy, variants, in: cache.directory)
         }
         if let seedReader {
             let seeded = entries.filter(\.entry.state.isSeeded)
@@ -98,7 +100,10 @@ private struct CopyLookups: Sendable {
                 try seedReader.copies(
                     of: seeded.map { ($0.entry.key, $0.variants.map(\.recipeText)) })
             }
-            for (entry, copy) in zip(seeded, copies ?? []) { found[entry.place].seeded = copy }
+            for ((place, entry, _), copy) in zip(seeded, copies ?? []) {
+                guard let copy, entry.isImage(at: copy.validation.location.url) else { continue }
+                found[place].seeded = copy
+            }
         }
         let failures = try reader.failures(ofKeys: failed.map(\.entry.key))
         for (entry, failure) in zip(failed, failures) {

@@ -25,6 +25,10 @@ package struct EntryBatch: Sendable {
         /// The cache key in ``EntryBatch/text``: the URL without user information, or the value of
         /// the entry's field `key`.
         package var key: Range<Int> { Int(keyStart)..<Int(keyEnd) }
+        /// Whether the key was given, or shortened, so that it is not the URL.
+        package var hasOwnKey: Bool {
+            keyStart != urlStart || keyEnd != urlEnd
+        }
         package var problem: Int { isBad ? Int(index) : -1 }
         package var extras: Int { isBad ? -1 : Int(index) }
 
@@ -84,6 +88,13 @@ package struct EntryBatch: Sendable {
 
     package func extras(of record: Record) -> EntryExtras? {
         record.extras < 0 ? nil : extras[record.extras]
+    }
+
+    /// Whether an image stored from a URL is that of a record with its key, see
+    /// ``RequestURL/isImage(at:of:mirrors:)``.
+    package func isImage(of record: Record, at stored: String) -> Bool {
+        RequestURL.isImage(
+            at: stored, of: url(of: record), mirrors: extras(of: record)?.alternatives ?? [])
     }
 }
 

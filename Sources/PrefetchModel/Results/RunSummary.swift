@@ -148,6 +148,8 @@ package struct RunSummary: Sendable {
     package var shard: ShardResult?
     /// The lists by URL; nil for a run without any, or without requests.
     package var lists: ListCounts?
+    /// The entries requested because another URL's image has their key.
+    package var reusedKeys = ReusedKeys()
     /// The reason why no snapshot of the database could be taken; nil if it was taken or not due.
     package var snapshotFailure: String?
 

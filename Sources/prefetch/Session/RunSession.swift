@@ -54,6 +54,12 @@ struct OpenedRun {
             summary.startedAt = startedAt
         }
         log.conclude(&summary, session.shard?.result)
+        let reused = summary.reusedKeys
+        if reused.count > 0 {
+            output.note(
+                "\(counted(reused.count, "image")) requested, since another URL's image has the key; "
+                    + "first \(redacted(reused.first))", ReusedKeys.hint)
+        }
         if let storage = session.storage {
             copy(to: storage, &summary)
             if let signal = session.signals.caught { summary.stop(by: signal) }

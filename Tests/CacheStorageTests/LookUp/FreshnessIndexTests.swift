@@ -196,6 +196,36 @@ struct FreshnessIndexTests {
         #expect(
             try lookup.index.records(of: [other], with: lookup.reader)[0]?.resourceID == 42)
     }
+
+    /// Rows of images with keys that are not their URLs, by every way of looking them up.
+    @Test(arguments: [0, 1, 3, 4097])
+    func imagesWithOtherKeysAreTold(count: Int) throws {
+        let cache = try opened()
+        let plain = (0..<3).map { "http://a/\($0)" }
+        let keyed = (0..<count).map { "key-\($0)" }
+        try store(
+            plain.map { Sample.row(key: $0, bytes: Array("p".utf8)) }
+                + keyed.map { key in
+                    var sample = Sample.row(key: key, bytes: Array("k".utf8))
+                    sample.row.changeValidation {
+                        $0.location = ResourceLocation(
+                            url: "http://b/\(key)", finalURL: nil, host: "http://b")
+                    }
+                    return sample
+                }, in: cache)
+        for expected in [0, 1 << 30] {
+            let found = try Lookup(cache, expectedLookups: expected)(plain + keyed)
+            #expect(found.allSatisfy { $0 != nil })
+            let told = found.map { $0?.isKeyed == true }
+            // With many, every image is compared.
+            #expect(told[..<3].allSatisfy { $0 == (count > 4096) })
+            #expect(told[3...].allSatisfy { $0 })
+        }
+        let reader = try CacheReader(cache.directory) { _ in true }
+        let resource = try #require(try reader.resources(ofKeys: [plain[0]]).first)
+        let urls = try reader.urls(of: [resource, 99_999])
+        #expect(urls.map { $0?.stored } == [plain[0], nil])
+    }
 }
 
 extension FreshnessTable {

@@ -44,6 +44,8 @@ struct DuplicateTests {
                 #expect(refused.line == 3 && cold.result.status == 1)
                 let message = try #require(refused.message)
                 #expect(message.hasPrefix("manifest.txt:3: same key as manifest.txt:1"))
+                let owner = "which is that of \(urls[0])"
+                #expect(message.hasSuffix(owner) == (url == 1), "\(message)")
                 #expect(origin.requests.count == 1)
                 // A run over a warm list says the same.
                 let warm = try await run()
@@ -52,6 +54,52 @@ struct DuplicateTests {
                         "duplicate", "failed/invalid-entry", "fresh",
                     ], "\(warm.result)")
                 #expect(warm.result.status == 1 && origin.requests.count == 1)
+            }
+        }
+    }
+
+    /// A key alone is no answer, in any command.
+    @Test func theImageOfAnotherURLIsNotAnswered() async throws {
+        try await withOrigin { origin in
+            let urls = serve(origin, 3)
+            let lines = urls.map { "\($0) key=logo" }
+            try await withWorkspace { workspace in
+                func batch(_ arguments: String..., line: String) async throws -> CommandResult {
+                    var command = workspace.command(arguments + ["--batch"])
+                    command.input = .bytes(Array("\(line)\n".utf8))
+                    return try await command.run()
+                }
+                _ = try await workspace.prefetch([lines[0]])
+                // A query may differ; a line of the key as its URL may not.
+                let signed = try await workspace.prefetch(["\(urls[0])?sig=2 key=logo"])
+                #expect(signed.report.verdicts == ["fresh"], "\(signed.result)")
+                let mirror = "\(urls[2]) url=\(urls[0]) key=logo"
+                let mirrored = try await workspace.prefetch([mirror])
+                #expect(mirrored.report.verdicts == ["fresh"], "\(mirrored.result)")
+                #expect(origin.requests.count == 1)
+
+                #expect(try await batch("get", line: lines[1]).output == "-\n")
+                let removal = try await batch("remove", line: lines[1])
+                #expect(removal.status == 1 && removal.error.contains("not in the cache"))
+                let list = try workspace.manifest([lines[1]], name: "other.txt")
+                let export = try await workspace.run("export", "e", list, "--layout", "mirror")
+                let reason = "its key 'logo' has the image of \(urls[0])"
+                #expect(export.error.contains(reason), "\(export)")
+                let offline = try await workspace.prefetch([lines[1]], "--offline")
+                #expect(offline.summary["excluded"] == 1, "\(offline.result)")
+
+                let other = try await workspace.prefetch([lines[1]])
+                #expect(other.report.verdicts == ["downloaded"], "\(other.result)")
+                #expect(other.result.error.contains(": \(reason)\n"), "\(other.result)")
+                #expect(origin.requests.count == 2)
+                #expect(origin.requests.last?.header("If-None-Match") == nil)
+                #expect(try await batch("get", line: lines[1]).status == 0)
+                #expect(try await batch("get", line: lines[0]).status == 1)
+                let last = try workspace.manifest([lines[2]], name: "last.txt")
+                let seeded = try await workspace.run(
+                    last, "--cache-dir", "other", "--seed-cache", workspace.cache)
+                #expect(seeded.error.contains("1 downloaded"), "\(seeded)")
+                #expect(origin.requests.count == 3)
             }
         }
     }

@@ -153,6 +153,8 @@ private struct ExportEntry {
     /// The list and the line of an entry.
     let place: String?
     let extras: EntryExtras?
+    /// The reason why no image is found.
+    var absence = "not in the cache"
 }
 
 /// Finds images in the cache, by a connection of its own.
@@ -180,13 +182,21 @@ private struct ExportFinder: Sendable {
             }
             let url = batch.url(of: record).withoutCredentials.text
             var found = found
+            var absence: String?
+            if record.hasOwnKey, let other = found.first?.resource.url,
+                !batch.isImage(of: record, at: other)
+            {
+                absence = ReusedKeys.text(keys[number - count - 1], has: other)
+                found = []
+            }
             if found.isEmpty, let key = try catalog.key(ofURL: url) {
                 found = try catalog.variants(of: key)
             }
             let extras = batch.extras(of: record)
-            let entry = ExportEntry(
+            var entry = ExportEntry(
                 number: number, url: extras?.spelling ?? url, normalizedURL: url, place: place,
                 extras: extras)
+            if let absence { entry.absence = absence }
             try add(found, entry, to: &findings)
         }
         return findings
@@ -210,7 +220,7 @@ private struct ExportFinder: Sendable {
     ) throws(StorageError) {
         for (name, choice) in choices {
             let item: CacheCatalog.Item?
-            var reason = "not in the cache"
+            var reason = entry.absence
             do throws(UserError) {
                 item = try choice.chosen(of: variants, by: entry.extras, in: runs)
             } catch {

@@ -128,6 +128,13 @@ extension GetCommand {
             var answer = BatchAnswer(
                 key: text(record.key), shownURL: RedactedURL(text(record.url)).description)
             var variants = variants
+            var absence: String?
+            if record.hasOwnKey, record.problem < 0, let other = variants.first?.resource.url,
+                !batch.isImage(of: record, at: other)
+            {
+                absence = ReusedKeys.text(answer.key, has: other)
+                variants = []
+            }
             if variants.isEmpty, record.problem < 0,
                 let key = try catalog.key(ofURL: batch.url(of: record).withoutCredentials.text)
             {
@@ -155,6 +162,8 @@ extension GetCommand {
                 // An invalid line may still be a cache key, which was looked up above.
                 answer.message = batch.problems[record.problem].failure.message
                 answer.badLine = record.line
+            } else if let absence {
+                answer.message = absence
             } else if json {
                 let url = batch.url(of: record).withoutCredentials.text
                 let failure = try catalog.failure(of: answer.key) ?? catalog.failure(ofURL: url)

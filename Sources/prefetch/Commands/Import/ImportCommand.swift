@@ -140,7 +140,8 @@ struct FileImport {
     private let processor: BudgetedImageProcessor
     private let now: Timestamp
     private(set) var counts = ImportCounts()
-    private var seen: Set<String> = []
+    /// The URLs of the keys so far.
+    private var seen: [String: String] = [:]
     private var batch: [ImportItem] = []
     /// The entries by the names of their files, in a layout in which several can have one.
     private var named: [String: [ImportItem]] = [:]
@@ -234,16 +235,27 @@ struct FileImport {
                     continue
                 }
                 let extras = entries.extras(of: record)
-                guard seen.insert(keys[index]).inserted else {
-                    counts.duplicates += 1
+                let url = entries.url(of: record)
+                let known = seen.updateValue(
+                    seen[keys[index]] ?? url.withoutCredentials.text, forKey: keys[index])
+                if let known {
+                    if record.hasOwnKey, !entries.isImage(of: record, at: known) {
+                        counts.refused += 1
+                        say("\(place): \(url): same key as \(RedactedURL(known))")
+                    } else {
+                        counts.duplicates += 1
+                    }
                     continue
                 }
-                guard !isWarm(stored[index], extras) else {
+                let own = stored[index].filter {
+                    !record.hasOwnKey || entries.isImage(of: record, at: $0.resource.url)
+                }
+                guard !isWarm(own, extras) else {
                     counts.kept += 1
                     continue
                 }
                 let entry = ImportEntry(
-                    place: place, url: entries.url(of: record), key: keys[index], extras: extras)
+                    place: place, url: url, key: keys[index], extras: extras)
                 try body(&self, entry)
             }
         }

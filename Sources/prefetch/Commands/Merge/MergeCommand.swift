@@ -152,6 +152,13 @@ enum MergeText {
                 }
             StandardError.write("prefetch: \(printable(source)): damaged; \(result)")
         }
+        let reused = report.reusedKeys
+        if reused.count > 0 {
+            StandardError.message(
+                "\(counted(reused.count, "key")) of several URLs' images; the last validated image "
+                    + "is kept; first \(redacted(reused.first))",
+                hint: ReusedKeys.hint)
+        }
     }
 }
 

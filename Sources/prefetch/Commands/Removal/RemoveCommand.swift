@@ -164,11 +164,15 @@ struct RemoveCommand: SearchingCommand {
         let keys: [String]
         /// The URL without user information; nil if the name isn't a URL.
         let url: String?
+        /// The URL of a line with a key of its own.
+        var keyedURL: RequestURL?
         let shown: String
 
         func find(_ removal: some ImageRemoving) throws(StorageError) -> RemovalCandidate? {
             for key in keys {
-                if let candidate = try removal.candidate(key: key) { return candidate }
+                if let candidate = try removal.candidate(key: key, of: keyedURL) {
+                    return candidate
+                }
             }
             return try url.flatMap { url throws(StorageError) in try removal.candidate(url: url) }
         }
@@ -195,6 +199,7 @@ struct RemoveCommand: SearchingCommand {
                 names.append(
                     RemovedName(
                         keys: [key], url: url?.withoutCredentials.text,
+                        keyedURL: record.hasOwnKey ? url : nil,
                         shown: "-:\(record.line): \(RedactedURL(url?.text ?? key))"))
             }
         }
