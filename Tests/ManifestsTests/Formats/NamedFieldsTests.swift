@@ -15,7 +15,7 @@ struct NamedFieldsTests {
     private static let formats: [ManifestFormat] = [.csv, .tsv, .jsonl]
     private static let names = EntryFields.names + ["attr.a"]
     /// Values that no field takes, except for `key` and `attr.a`.
-    private static let wrong = ["red shoes", "12.5.1", "N/A"]
+    private static let wrong = ["red shoes", "1/5", "N/A"]
     private static let right = [
         "priority": "5", "key": "0", "ttl": "5m", "header": "A: b", "url": "https://m.example/",
         "sha256": String(repeating: "a", count: 64), "encode": "png", "quality": "80",
