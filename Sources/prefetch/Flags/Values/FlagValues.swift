@@ -263,33 +263,25 @@ enum SinceArgument: ExpressibleByArgument {
 
 /// A time of the day in local time, `hh:mm`: the next moment with it.
 struct TimeOfDayArgument: ExpressibleByArgument {
-    private let hour: Int32
-    private let minute: Int32
+    private let time: TimeOfDay
 
     init?(argument: String) {
         let parts = argument.split(separator: ":", omittingEmptySubsequences: false)
         guard parts.count == 2, (1...2).contains(parts[0].utf8.count), parts[1].utf8.count == 2,
-            let hour = Int32(digits: parts[0]), let minute = Int32(digits: parts[1]), hour < 24,
-            minute < 60
+            let hour = Int32(digits: parts[0]), let minute = Int32(digits: parts[1]),
+            let time = TimeOfDay(hour: Int(hour), minute: Int(minute))
         else { return nil }
-        (self.hour, self.minute) = (hour, minute)
+        self.time = time
     }
 
-    /// The time until the next such moment, more than 0. The clock may be set back or forward in
-    /// between.
+    /// The time until the next such moment, more than 0. The clock may be set while it passes.
     func timeLeft(at now: Timestamp) -> Duration {
-        var seconds = Int(now.milliseconds / 1000)
-        let second = seconds
-        var local = tm()
-        localtime_r(&seconds, &local)
-        (local.tm_hour, local.tm_min, local.tm_sec, local.tm_isdst) = (hour, minute, 0, -1)
-        var next = local
-        var time = mktime(&next)
-        if time <= second {
-            next = local
-            next.tm_mday += 1
-            time = mktime(&next)
+        let moment = time.next(after: now.milliseconds / 1000) { seconds in
+            var seconds = Int(seconds)
+            var local = tm()
+            localtime_r(&seconds, &local)
+            return Int64(local.tm_gmtoff)
         }
-        return Timestamp(seconds: Int64(time)).timeSince(now)
+        return Timestamp(seconds: moment).timeSince(now)
     }
 }
