@@ -169,6 +169,25 @@ extension TransformationPlan.Size {
     fileprivate func extended(by pixels: Int) -> TransformationPlan.Size {
         TransformationPlan.Size(width: width + pixels, height: height + pixels)
     }
+
+    /// Returns a size of at most this many pixels: the exact sides rounded down, or one of them up
+    /// if that fits and is closer to the proportions.
+    fileprivate func scaledDown(toPixels count: Int) -> TransformationPlan.Size {
+        let (width, height, limit) = (Double(width), Double(height), Double(count))
+        guard limit < width * height else { return self }
+        // Of a strip that gets one pixel wide, the length is limited, too.
+        let wide = min(limit, max(1, (limit * width / height).squareRoot().rounded(.down)))
+        let high = min(limit, max(1, (limit * height / width).squareRoot().rounded(.down)))
+        func error(_ size: (wide: Double, high: Double)) -> Double {
+            abs(size.wide * height - size.high * width)
+        }
+        var best = (wide: wide, high: high)
+        for size in [(wide: wide + 1, high: high), (wide: wide, high: high + 1)]
+        where size.wide * size.high <= limit && error(size) < error(best) {
+            best = size
+        }
+        return TransformationPlan.Size(width: Int(best.wide), height: Int(best.high))
+    }
 }
 
 extension Angle {
@@ -216,8 +235,7 @@ extension ResizeGeometry {
             ]
             return (whole, scaled(ratios.compactMap(\.self).min() ?? 1))
         case .percent(let share): return (whole, scaled(Double(share) / 100))
-        case .pixels(let count):
-            return (whole, scaled((Double(count) / (width * height)).squareRoot()))
+        case .pixels(let count): return (whole, size.scaledDown(toPixels: count))
         case .exact(let width, let height):
             return (whole, TransformationPlan.Size(width: width, height: height))
         case .cover(let leastWidth, let leastHeight):

@@ -1,4 +1,5 @@
 import PrefetchModel
+import SeededRandom
 import Testing
 
 @testable import Codecs
@@ -56,7 +57,33 @@ struct TransformationPlanTests {
     /// A long strip never vanishes.
     @Test func sidesHaveAtLeastOnePixel() throws {
         #expect(try plan("10x10", 60_000, 3).size == .init(width: 10, height: 1))
-        #expect(try plan("1@", 60_000, 3).size == .init(width: 141, height: 1))
+        #expect(try plan("1@", 60_000, 3).size == .init(width: 1, height: 1))
+    }
+
+    /// Results have at most the pixels of the limit, and nearly as many. One side differs by less
+    /// than a pixel from the length in proportion to the other, unless that is 1.
+    @Test(arguments: [1, 2, 7, 100, 8999, 120_000, 1_000_000, 2_000_000, 1_000_000_000])
+    func pixelLimitIsNeverExceeded(limit: Int) throws {
+        var random = SplitMix(seed: UInt64(limit))
+        let sides =
+            [1, 2, 3, 5, 16, 300, 400, 3024, 4032, 65_535, 1_000_000_000]
+            + (0..<60).map { _ in Int.random(in: 1...20_000, using: &random) }
+        for width in sides {
+            for height in sides {
+                let size = try plan("\(limit)@", width, height).size
+                guard width * height > limit else {
+                    #expect(size == .init(width: width, height: height))
+                    continue
+                }
+                #expect(size.width * size.height <= limit, "\(width)×\(height)")
+                #expect((size.width + 1) * (size.height + 1) > limit, "\(width)×\(height)")
+                let ratio = Double(width) / Double(height)
+                let (wide, high) = (Double(size.width), Double(size.height))
+                #expect(
+                    min(wide, high) == 1 || abs(wide - high * ratio) < 1
+                        || abs(high - wide / ratio) < 1, "\(width)×\(height): \(size)")
+            }
+        }
     }
 
     @Test func refusesPartOutsidePicture() {
