@@ -1,6 +1,7 @@
 // Functions and constants of the C library that Swift's Glibc module lacks, because it omits
 // feature macros or headers.
 #include <fcntl.h>
+#include <linux/errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <spawn.h>
@@ -12,6 +13,8 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+// errno.h, which Swift's Glibc module has
+int *__errno_location(void);
 // unistd.h, Linux
 int syncfs(int descriptor);
 int pipe2(int ends[2], int flags);
@@ -30,6 +33,25 @@ int renameat2(
     unsigned int flags);
 // sched.h, Linux
 int sched_getaffinity(pid_t process, size_t size, cpu_set_t *set);
+
+/// Whether an error means that a file system lacks a call, or lets no user set an attribute, like
+/// CIFS and FUSE. Other errors are failures of a file system that has it.
+static inline int clinux_is_refusal(int error) {
+    switch (error) {
+    case EPERM: case EACCES: case EINVAL: case ENOSYS: case ENOTTY: case EOPNOTSUPP: case EROFS:
+    case ENOLCK:
+        return 1;
+    default: return 0;
+    }
+}
+
+/// `syncfs`, or `sync` where that is refused. Returns 0, or -1 with `errno`.
+static inline int clinux_synchronize(int descriptor) {
+    if (syncfs(descriptor) == 0) return 0;
+    if (!clinux_is_refusal(*__errno_location())) return -1;
+    sync();
+    return 0;
+}
 
 /// The number of processors that the calling thread may use; -1 if unknown or above 8,192.
 static inline int clinux_allowed_processors(void) {

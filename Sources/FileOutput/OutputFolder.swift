@@ -48,7 +48,7 @@ package final class OutputFolder: Sendable {
     package static func synchronize(_ file: Int32, _ path: String) throws(OutputError) {
         while fsync(file) != 0 {
             guard errno == EINTR else {
-                if OutputFolder.cannotSynchronize(errno) { return }
+                if clinux_is_refusal(errno) != 0 { return }
                 throw .system("synchronise", path, errno)
             }
         }
@@ -65,13 +65,8 @@ package final class OutputFolder: Sendable {
 
     /// Puts everything in the file system of an open file on the disk.
     static func synchronizeFileSystem(of file: Int32, _ path: String) throws(OutputError) {
-        guard syncfs(file) != 0, !cannotSynchronize(errno) else { return }
+        guard clinux_synchronize(file) != 0 else { return }
         throw .system("synchronise", path, errno)
-    }
-
-    /// Whether an error means that the file system has no such call.
-    private static func cannotSynchronize(_ code: Int32) -> Bool {
-        [EINVAL, EROFS, ENOSYS, EOPNOTSUPP].contains(code)
     }
 
     // MARK: Temporary files

@@ -17,6 +17,7 @@ package struct SQLiteError: Error {
         package static let locked = ResultCode(rawValue: SQLITE_LOCKED)
         package static let readOnly = ResultCode(rawValue: SQLITE_READONLY)
         package static let interrupted = ResultCode(rawValue: SQLITE_INTERRUPT)
+        package static let inputOutput = ResultCode(rawValue: SQLITE_IOERR)
         package static let corrupt = ResultCode(rawValue: SQLITE_CORRUPT)
         package static let full = ResultCode(rawValue: SQLITE_FULL)
         package static let cannotOpen = ResultCode(rawValue: SQLITE_CANTOPEN)
@@ -27,6 +28,17 @@ package struct SQLiteError: Error {
         // Extended codes are macros that Swift does not import.
         /// `SQLITE_IOERR_SHMSIZE`: the index of the log cannot grow.
         package static let sharedMemorySize = ResultCode(rawValue: SQLITE_IOERR | 19 << 8)
+
+        /// Whether the file system refused the shared memory of the log's index or its locks:
+        /// `SQLITE_IOERR_LOCK`, `_SHMOPEN`, `_SHMLOCK` or `_SHMMAP`.
+        package var refusesSharedMemory: Bool {
+            primary == .inputOutput && [15, 18, 20, 21].contains(rawValue >> 8)
+        }
+
+        /// Whether the cause may be the same, but also another one.
+        package var mayRefuseSharedMemory: Bool {
+            refusesSharedMemory || [SQLITE_CANTOPEN, SQLITE_PROTOCOL].contains(primary.rawValue)
+        }
     }
 
     /// The extended code, if SQLite has one.

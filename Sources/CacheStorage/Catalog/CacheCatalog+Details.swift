@@ -112,8 +112,8 @@ extension CacheCatalog {
     /// Notes that images were read, at most once a day each, for `prune`. It never waits for
     /// another writer or checkpoints the log, and leaves a cache that cannot be written unchanged.
     package func noteAccess(to items: [Item], at now: Timestamp) {
-        // On a network file system a commit waits for the server's disk.
-        guard !items.isEmpty, !directory.fileSystem.isNetwork else { return }
+        // With a journal a commit waits for the disk, and for all readers.
+        guard !items.isEmpty, !directory.hasJournal else { return }
         do {
             let due = try database.read("looking up accesses") { database in
                 try items.filter { try CacheCatalog.isDue($0, in: database, at: now) }

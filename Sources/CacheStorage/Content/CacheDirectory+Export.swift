@@ -25,7 +25,8 @@ extension CacheDirectory {
             switch errno {
             case ENOENT, ENOTDIR, ELOOP: return .damaged
             // Another device, no links, too many of them, or a file of another user.
-            case EXDEV, EPERM, EOPNOTSUPP, EMLINK, EACCES: return .impossible
+            case EXDEV, EMLINK: return .impossible
+            case let code where clinux_is_refusal(code) != 0: return .impossible
             default: throw .system("link", path())
             }
         }

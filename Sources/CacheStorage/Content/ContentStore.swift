@@ -203,7 +203,9 @@ package final class ContentStore: Sendable {
         }
         // Web servers derive validators from the time.
         var times = [status.st_atim, status.st_mtim]
-        guard futimens(number, &times) == 0 else { throw .system("utimens", newPath) }
+        guard futimens(number, &times) == 0 || clinux_is_refusal(errno) != 0 else {
+            throw .system("utimens", newPath)
+        }
         ContentStore.copyAttributes(from: source.number, to: number)
         return true
     }
@@ -290,7 +292,7 @@ package final class ContentStore: Sendable {
     func synchronize() throws(StorageError) {
         // This sync may miss removals made from now on.
         let hasRemoved = hasUnsyncedRemovals.exchange(false, ordering: .relaxed)
-        guard syncfs(directory.handle.number) == 0 else {
+        guard clinux_synchronize(directory.handle.number) == 0 else {
             if hasRemoved { hasUnsyncedRemovals.store(true, ordering: .relaxed) }
             throw .system("syncfs", directory.path)
         }

@@ -260,7 +260,7 @@ extension CacheDatabase {
                 }
             }
             try connection.execute(
-                "PRAGMA journal_mode = \(directory.fileSystem.isNetwork ? "DELETE" : "WAL")")
+                "PRAGMA journal_mode = \(directory.hasJournal ? "DELETE" : "WAL")")
             // Closing the last connection moves the log, but does not report a full disk.
             _ = try connection.checkpoint(.truncate)
             try connection.close()

@@ -8,7 +8,7 @@ internal import SQLite
 package final class CacheDatabase: Sendable {
     let connection: SerializedConnection
     private let directory: CacheDirectory
-    /// Whether the cache has moved to a network file system since its last write.
+    /// Whether the cache has moved to a file system without logs since its last write.
     let hasLeftLog: Bool
     private let identity: FileIdentity?
     let path: String
@@ -85,12 +85,43 @@ package final class CacheDatabase: Sendable {
         try Connection(path: path, access: access, busyTimeout: busyTimeout(in: directory))
     }
 
-    /// Opens with a write-ahead log, or on a network file system with a rollback journal. Returns
-    /// the connection, and whether there was a log, which is in the database now.
+    /// Opens with a write-ahead log, or with a rollback journal where SQLite cannot use a log or
+    /// machines would not share its index. Returns the connection, and whether there was a log,
+    /// which is in the database now.
     static func openForWriting(
         _ path: String, in directory: CacheDirectory, makes: Bool = false
     ) throws -> (connection: Connection, hasLeftLog: Bool) {
+        guard !directory.hasJournal else {
+            return try openWithJournal(path, in: directory, makes: makes)
+        }
+        do {
+            return (try openWithLog(path, in: directory, makes: makes), false)
+        } catch let error as SQLiteError where error.code.mayRefuseSharedMemory {
+            let opened = Result { try openWithJournal(path, in: directory, makes: makes) }
+            // There is another cause.
+            if !error.code.refusesSharedMemory, case .failure = opened { throw error }
+            let result = try opened.get()
+            directory.noteJournal()
+            return result
+        }
+    }
+
+    private static func openWithLog(
+        _ path: String, in directory: CacheDirectory, makes: Bool
+    ) throws -> Connection {
         let connection = try open(path, in: directory, access: .readWrite)
+        try begin(connection, path, in: directory, makes: makes)
+        if try mode(connection, "PRAGMA journal_mode") != "wal" { try tryLog(in: directory) }
+        try connection.execute("PRAGMA journal_mode = WAL")
+        // `MetadataWriter` makes rows durable and runs checkpoints.
+        try connection.execute("PRAGMA synchronous = NORMAL")
+        try connection.execute("PRAGMA wal_autocheckpoint = 0")
+        return connection
+    }
+
+    private static func begin(
+        _ connection: Connection, _ path: String, in directory: CacheDirectory, makes: Bool
+    ) throws {
         try connection.setKeepsLogAtClose(true)
         if makes {
             try connection.execute("PRAGMA application_id = \(Schema.applicationID)")
@@ -98,14 +129,26 @@ package final class CacheDatabase: Sendable {
             try accept(connection, path: path, of: directory)
         }
         try connection.setKeepsLogAtClose(false)
-        if directory.fileSystem.isNetwork {
-            return (connection, try useRollbackJournal(connection, in: directory))
+    }
+
+    /// Opens another, empty database with a log: the cache's would have to be changed twice to
+    /// find out that it cannot have one.
+    ///
+    /// - Throws: if the file system refuses shared memory; other errors are left to the database.
+    private static func tryLog(in directory: CacheDirectory) throws {
+        let name = "tmp/log.sqlite"
+        defer { try? directory.removeDatabase(name) }
+        do {
+            try directory.removeDatabase(name)
+            try directory.makeFile(name)
+            let connection = try open(directory.path(of: name), in: directory, access: .readWrite)
+            try connection.execute(
+                "PRAGMA synchronous = OFF; PRAGMA journal_mode = WAL; SELECT 1 FROM sqlite_schema")
+        } catch let error as SQLiteError where error.code.mayRefuseSharedMemory {
+            throw error
+        } catch {
+            // A full disk, for example.
         }
-        try connection.execute("PRAGMA journal_mode = WAL")
-        // `MetadataWriter` makes rows durable and runs checkpoints.
-        try connection.execute("PRAGMA synchronous = NORMAL")
-        try connection.execute("PRAGMA wal_autocheckpoint = 0")
-        return (connection, false)
     }
 
     /// The suffixes of SQLite's files beside a database.
@@ -126,9 +169,10 @@ package final class CacheDatabase: Sendable {
     }
 
     /// Opens the database without writing to it. In WAL mode SQLite creates a log and an index even
-    /// for readers, which fails in a read-only directory or on a full disk. Without a log or
-    /// journal, or with an empty one, the database file is complete and is read alone, without
-    /// locks. That is safe if no process can write: a writer on another mount would have a log.
+    /// for readers, which fails in a read-only directory, on a full disk or without shared memory.
+    /// Without a log or journal, or with an empty one, the database file is complete and is read
+    /// alone, without locks. That is safe if no process can write: a writer on another mount would
+    /// have a log.
     private static func openForReading(
         _ directory: CacheDirectory, _ path: String
     ) throws -> Connection {
@@ -138,19 +182,32 @@ package final class CacheDatabase: Sendable {
             where !hasLog(directory)
             // On a full disk, SQLite reports that the index cannot grow.
             && ([.readOnly, .cannotOpen, .full].contains(error.code.primary)
-                || error.code == .sharedMemorySize)
+                || error.code == .sharedMemorySize || error.code.refusesSharedMemory)
         {
             return try openForReading(path, in: directory, access: .immutable)
+        } catch let error as SQLiteError where error.code.refusesSharedMemory {
+            // A killed run's log: SQLite reads it with an index in its own memory.
+            let opened = Result {
+                try openForReading(path, in: directory, access: .readOnlyIndex)
+            }
+            guard case .success(let connection) = opened else { throw error }
+            return connection
         }
     }
 
     private static func openForReading(
         _ path: String, in directory: CacheDirectory, access: Connection.FileAccess
     ) throws -> Connection {
+        if access != .immutable { try directory.requireLocks() }
         let connection = try open(path, in: directory, access: access)
-        try connection.transaction(.deferred) {
+        let journal = try connection.transaction(.deferred) {
             try awaitIndex(connection, in: directory)
             try accept(connection, path: path, of: directory)
+            return try mode(connection, "PRAGMA journal_mode")
+        }
+        if access != .immutable, journal == "delete" {
+            directory.noteJournal()
+            connection.setBusyTimeout(busyTimeout(in: directory))
         }
         return connection
     }
@@ -238,7 +295,7 @@ package final class CacheDatabase: Sendable {
 
     /// Makes commits wait for the disk. With a rollback journal they always do.
     func synchronizeCommits() throws(StorageError) {
-        guard !directory.fileSystem.isNetwork else { return }
+        guard !directory.hasJournal else { return }
         try access("opening") { try $0.execute("PRAGMA synchronous = FULL") }
     }
 
@@ -292,50 +349,49 @@ package final class CacheDatabase: Sendable {
         return ByteCount(stat(path, &status) == 0 ? max(0, Int(status.st_size)) : 0)
     }
 
-    // The rollback journal, for network file systems: machines cannot share a log's index in
-    // memory.
+    // The rollback journal, where the log's index cannot be shared.
 
-    /// Switches to a rollback journal, after moving the log into the database. Readers follow the
-    /// file's header. Commits wait for the disk, and for the durable removal of the journal, which
-    /// a power cut must not restore (`synchronous = EXTRA`). Returns whether there was a log.
+    /// Opens with a rollback journal, after moving the log into the database: under exclusive locks
+    /// SQLite keeps the log's index in its own memory ("Write-Ahead Logging", section 8). Readers
+    /// follow the file's header. Commits wait for the disk, and for the durable removal of the
+    /// journal, which a power cut must not restore (`synchronous = EXTRA`). Returns whether there
+    /// was a log.
     ///
     /// - Throws: also when another process holds the database open with its log beyond the
     ///   time-out.
-    private static func useRollbackJournal(
-        _ connection: Connection, in directory: CacheDirectory
-    ) throws -> Bool {
+    private static func openWithJournal(
+        _ path: String, in directory: CacheDirectory, makes: Bool
+    ) throws -> (connection: Connection, hasLeftLog: Bool) {
+        let connection = try open(path, in: directory, access: .readWrite)
+        connection.setBusyTimeout(journalTimeout)
+        try connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+        try begin(connection, path, in: directory, makes: makes)
         let hadLog = try mode(connection, "PRAGMA journal_mode") == "wal"
         if hadLog {
             // The files that a killed run's rows name: SQLite synchronises its rows only.
-            guard syncfs(directory.handle.number) == 0 else {
+            guard clinux_synchronize(directory.handle.number) == 0 else {
                 throw StorageError.system("syncfs", directory.path)
-            }
-            let deadline = ContinuousClock.now + busyTimeout(in: directory)
-            while try !leaveLog(connection, isLast: deadline < .now) {
-                // SQLite calls no busy handler here.
-                usleep(50_000)
             }
         }
         guard try mode(connection, "PRAGMA journal_mode = DELETE") == "delete" else {
             throw SQLiteError(code: .error, message: "the journal mode cannot be changed")
         }
-        try connection.execute("PRAGMA synchronous = EXTRA")
-        return hadLog
+        // The index of a killed run's log, which this connection did not use.
+        unlink(path + "-shm")
+        // The next read releases the locks.
+        try connection.execute(
+            """
+            PRAGMA locking_mode = NORMAL; SELECT 1 FROM sqlite_schema LIMIT 1;
+            PRAGMA synchronous = EXTRA
+            """)
+        return (connection, hadLog)
     }
 
-    /// - Returns: false while another process has the database open.
-    /// - Throws: the same as an error if this attempt `isLast`.
-    private static func leaveLog(_ connection: Connection, isLast: Bool) throws -> Bool {
-        do {
-            return try mode(connection, "PRAGMA journal_mode = DELETE") != "wal"
-        } catch let error as SQLiteError where !isLast && error.code.primary == .busy {
-            return false
-        }
-    }
+    private static let journalTimeout = Duration.seconds(60)
 
     /// The time to wait for another program's lock; without a log, commits wait for all readers.
     static func busyTimeout(in directory: CacheDirectory) -> Duration {
-        directory.fileSystem.isNetwork ? .seconds(60) : .seconds(10)
+        directory.hasJournal ? journalTimeout : .seconds(10)
     }
 
     private static func mode(_ connection: Connection, _ pragma: String) throws -> String? {

@@ -139,7 +139,10 @@ extension StorageError {
         case let error as SQLiteError:
             self.init(
                 operation: operation, subject: path, code: .database(error.code.rawValue),
-                message: error.message, hint: StorageError.hint(for: error.code, path))
+                message: error.code.refusesSharedMemory
+                    ? "the file system shares no memory, which the database's log needs"
+                    : error.message,
+                hint: StorageError.hint(for: error.code, path))
         default:
             // No other error is thrown inside; if one were, it would not mean damage.
             self.init(
@@ -154,12 +157,18 @@ extension StorageError {
 
     private static func hint(for code: SQLiteError.ResultCode, _ path: String) -> String? {
         // A full disk is reported as an I/O error if the index of the log must grow.
-        switch code == .sharedMemorySize ? .full : code.primary {
+        if code.refusesSharedMemory {
+            return "`prefetch run` removes the log; see docs/cache.md"
+        }
+        return switch code == .sharedMemorySize ? .full : code.primary {
         case .corrupt, .notADatabase, .tooBig:
             "the database is damaged; `prefetch run` replaces it and salvages its readable rows"
         case .busy, .locked: "another program holds the database"
         case .full: "free some space and run again; stored images are kept"
         case .readOnly, .cannotOpen, .permission: permissionHint(path)
+        case .inputOutput:
+            "the disk or its file system failed: see the system's log, or name another place "
+                + "with --cache-dir"
         default: nil
         }
     }

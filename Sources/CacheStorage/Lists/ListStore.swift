@@ -1,3 +1,4 @@
+internal import CLinux
 import Glibc
 import Hashing
 package import PrefetchModel
@@ -122,7 +123,9 @@ package struct ListStore: Sendable {
         let outcome = Result { () throws(StorageError) -> Void in
             try CacheDirectory.writeAll(head, to: number, path: path)
             try body(number, path)
-            guard fsync(number) == 0 else { throw .system("fsync", path) }
+            guard fsync(number) == 0 || clinux_is_refusal(errno) != 0 else {
+                throw .system("fsync", path)
+            }
         }
         let written = ListFile(list, size: size, in: file, start: head.count)
         guard case .success = outcome, written.rewind() else {

@@ -1,3 +1,4 @@
+internal import CLinux
 import Glibc
 package import Hashing
 package import PrefetchModel
@@ -130,7 +131,8 @@ extension ContentStore {
             case EEXIST: return .taken
             case ENOENT, ENOTDIR, ELOOP: return .damaged
             // Another device, no links, or too many of them.
-            case EXDEV, EPERM, EOPNOTSUPP, EMLINK, EACCES: return .impossible
+            case EXDEV, EMLINK: return .impossible
+            case let code where clinux_is_refusal(code) != 0: return .impossible
             default: throw .system("link", directory.path(of: path))
             }
         }

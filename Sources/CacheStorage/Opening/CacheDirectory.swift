@@ -1,3 +1,4 @@
+internal import CLinux
 import Glibc
 package import Hashing
 package import PrefetchModel
@@ -30,6 +31,13 @@ package final class CacheDirectory: Sendable {
     let isOwn: Bool
     /// The mode of new files; 0 if none was chosen.
     let modeBits = Atomic<UInt32>(0)
+    private let journal: Atomic<Bool>
+
+    /// Whether the database has a rollback journal in place of a log: on a network file system, or
+    /// where SQLite found no shared memory for the log's index.
+    package var hasJournal: Bool { journal.load(ordering: .relaxed) }
+
+    func noteJournal() { journal.store(true, ordering: .relaxed) }
 
     /// The free space of its file system for this user; nil if unknown.
     var freeSize: ByteCount? {
@@ -78,8 +86,10 @@ package final class CacheDirectory: Sendable {
         guard let status = handle.status else { throw .system("stat", path) }
         isOwn = status.st_uid == geteuid()
         // An unknown file system is treated as a local one.
-        self.fileSystem =
+        let fileSystem =
             fileSystem ?? FileSystem(of: handle) ?? FileSystem(isNetwork: false, name: "unknown")
+        self.fileSystem = fileSystem
+        journal = Atomic(fileSystem.isNetwork)
         try CacheDirectory.checkOwner(path, status, access)
         switch handle.status(of: CacheDirectory.tagName)?.size {
         case nil: try beginCache(access)
@@ -305,7 +315,9 @@ package final class CacheDirectory: Sendable {
         guard let file = FileDescriptor.reading(name, in: handle) else {
             throw .system("open", path(of: name))
         }
-        guard fsync(file.number) == 0 else { throw .system("fsync", path(of: name)) }
+        guard fsync(file.number) == 0 || clinux_is_refusal(errno) != 0 else {
+            throw .system("fsync", path(of: name))
+        }
     }
 
     /// The time when the file was last created, written or renamed.

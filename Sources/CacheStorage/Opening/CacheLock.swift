@@ -1,3 +1,4 @@
+internal import CLinux
 import Glibc
 package import PrefetchModel
 
@@ -29,9 +30,11 @@ package final class CacheLock: Sendable {
                 switch errno {
                 case EINTR: continue
                 case EWOULDBLOCK: return nil
+                case let code where clinux_is_refusal(code) != 0: throw directory.lacksLocks
                 default: throw .system("flock", path)
                 }
             }
+            try directory.requireLocks()
             // The file may have been removed in between: the next process would lock another one.
             guard lock.isInPlace(in: directory) else { continue }
             lock.write(LockHolder.current())
@@ -90,6 +93,33 @@ package final class CacheLock: Sendable {
     /// Whether the lock's name still leads to the locked file: another run may hold one of its own.
     func isInPlace(in directory: CacheDirectory) -> Bool {
         FileIdentity(CacheDirectory.lockName, in: directory.handle) == identity
+    }
+}
+
+extension CacheDirectory {
+    /// Whether the file system has the locks that SQLite takes; nil without a readable lock file.
+    /// SQLite itself reports `ENOLCK` as another program's lock. Never tried on the database, where
+    /// closing the file would release the locks of this process's connections.
+    package var hasLocks: Bool? {
+        guard let file = FileDescriptor.reading(CacheDirectory.lockName, in: handle) else {
+            return nil
+        }
+        var lock = flock()
+        lock.l_type = Int16(F_RDLCK)
+        lock.l_len = 1
+        return fcntl(file.number, F_SETLK, &lock) == 0
+            || [EAGAIN, EACCES, EINTR, EDEADLK].contains(errno)
+    }
+
+    /// - Throws: when it has none; an unreadable lock file is left to SQLite.
+    func requireLocks() throws(StorageError) {
+        if hasLocks == false { throw lacksLocks }
+    }
+
+    fileprivate var lacksLocks: StorageError {
+        .refused(
+            path, "the file system (\(fileSystem.name)) has no file locks",
+            hint: "name a directory on another file system with --cache-dir; see docs/cache.md")
     }
 }
 

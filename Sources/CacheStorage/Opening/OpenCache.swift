@@ -9,7 +9,7 @@ package struct OpenCache: Sendable {
     package let partials: PartialStore
     /// The repairs of ``openForRun(path:waiting:at:)``.
     package private(set) var repair = Repair()
-    /// Whether it begins to use a rollback journal, on a network file system new to it.
+    /// Whether it begins to use a rollback journal, on a file system new to it.
     package private(set) var beginsWithoutLog = false
     /// Whether existing files have another mode than new ones.
     package private(set) var hasFilesOfOtherMode = false
@@ -185,8 +185,7 @@ package struct OpenCache: Sendable {
             try directory.dropSuspicion()
         }
         database = try CacheDatabase(directory: directory, access: .readWrite)
-        beginsWithoutLog =
-            directory.fileSystem.isNetwork && (isNew || database.hasLeftLog)
+        beginsWithoutLog = directory.hasJournal && (isNew || database.hasLeftLog)
         let remembered = try isNew ? usual : database.fileMode()
         partials = try PartialStore(directory: directory, database: database)
         if let mode = mode ?? remembered {

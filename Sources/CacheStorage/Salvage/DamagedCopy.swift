@@ -207,6 +207,8 @@ final class DamagedCopy {
         do {
             let connection = try Connection(
                 path: directory.path(of: name), access: .readWrite, busyTimeout: .seconds(1))
+            // Needs no shared memory.
+            try connection.execute("PRAGMA locking_mode = EXCLUSIVE")
             guard try connection.pragma("application_id") == Schema.applicationID else {
                 return false
             }

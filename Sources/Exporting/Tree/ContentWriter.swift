@@ -8,6 +8,9 @@ struct ContentWriter: Sendable {
         var status = stat()
         /// Whether it shares the cache's blocks.
         var isShared = false
+        /// Whether the file system did not let them be set.
+        var lacksMode = false
+        var lacksTime = false
         /// The members that an archive lacks because the cache's files are damaged.
         var missing: [String] = []
     }
@@ -53,10 +56,12 @@ struct ContentWriter: Sendable {
         var status = stat()
         do throws(UserError) {
             written = try fill(number, with: file.content, path)
-            if let mode, fchmod(number, mode.ofFiles) != 0 { throw .system("chmod", path) }
+            if let mode {
+                written?.lacksMode = try !Folder.set("chmod", path, fchmod(number, mode.ofFiles))
+            }
             if case .fixed(let time) = file.modified {
                 var times = [timespec(time), timespec(time)]
-                guard futimens(number, &times) == 0 else { throw .system("utimens", path) }
+                written?.lacksTime = try !Folder.set("utimens", path, futimens(number, &times))
             }
             guard fstat(number, &status) == 0 else { throw .system("stat", path) }
         } catch {
@@ -66,6 +71,7 @@ struct ContentWriter: Sendable {
         // A network file system may report a full disk here.
         guard close(number) == 0 else { throw .system("close", path) }
         isWritten = written != nil
+        if let mode, status.permissions == mode.ofFiles { written?.lacksMode = false }
         written?.status = status
         return written
     }

@@ -56,9 +56,9 @@ struct ExportFolder: Sendable {
     /// - Throws: ``UserError`` if another export writes there, or has just replaced the folder.
     func lock() throws(UserError) {
         guard let folder else { return }
-        let isHeld = flock(folder.number, LOCK_EX | LOCK_NB) == 0
-        if !isHeld, errno != EWOULDBLOCK { throw .system("lock", folder.path) }
-        guard isHeld, folder.isPresent(as: name, in: parent) else { throw .held(folder.path) }
+        guard try folder.takeLock(), folder.isPresent(as: name, in: parent) else {
+            throw .held(folder.path)
+        }
     }
 
     private static func state(of folder: Folder) throws(UserError) -> ExportState? {

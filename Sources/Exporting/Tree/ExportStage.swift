@@ -32,10 +32,7 @@ final class ExportStage {
     ) throws(UserError) -> Folder {
         while true {
             let stage = try parent.makeFolder(name, mode: mode)
-            guard flock(stage.number, LOCK_EX | LOCK_NB) == 0 else {
-                guard errno == EWOULDBLOCK else { throw .system("lock", stage.path) }
-                throw .held(parent.path(of: name))
-            }
+            guard try stage.takeLock() else { throw .held(parent.path(of: name)) }
             // The other one may have put it in place or removed it since it was opened.
             guard stage.isPresent(as: name, in: parent) else { continue }
             guard try stage.isOfExport(in: parent) else { throw .foreign(leftover: stage.path) }
@@ -69,14 +66,14 @@ final class ExportStage {
         let path = folder.path(of: ExportState.name)
         let number = try makeState()
         let file = Folder(number, path: path)
-        if let mode, fchmod(number, mode.ofFiles) != 0 { throw .system("chmod", path) }
+        if let mode { _ = try Folder.set("chmod", path, fchmod(number, mode.ofFiles)) }
         try UserError.ofExport { () throws(StorageError) in
             try CacheDirectory.writeAll(state.bytes, to: file.number, path: path)
         }
     }
 
     func synchronize() throws(UserError) {
-        guard syncfs(folder.number) == 0 else { throw .system("sync", folder.path) }
+        guard clinux_synchronize(folder.number) == 0 else { throw .system("sync", folder.path) }
     }
 
     func remove() throws(UserError) { try parent.remove(folder: name) }

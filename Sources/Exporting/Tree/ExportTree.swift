@@ -38,6 +38,9 @@ package final class ExportTree {
         package fileprivate(set) var writtenSize = ByteCount(0)
         package fileprivate(set) var kept = 0
         package fileprivate(set) var removed = 0
+        /// Whether the file system did not let modes or times be set.
+        package fileprivate(set) var lacksModes = false
+        package fileprivate(set) var lacksTimes = false
     }
 
     package enum Problem: Sendable {
@@ -104,8 +107,7 @@ package final class ExportTree {
     // MARK: Files
 
     private enum FileResult: Sendable {
-        /// An archive lacks the `missing` members.
-        case written(ExportState.Entry, isShared: Bool, missing: [String])
+        case written(ExportState.Entry, ContentWriter.WrittenFile)
         case kept(ExportState.Entry)
         case lost(Problem)
     }
@@ -167,12 +169,14 @@ package final class ExportTree {
                 case .kept(let entry):
                     state.append(entry, for: file.path)
                     kept.append(file.path)
-                case .written(let entry, let isShared, let missing):
-                    problems += missing.map { ("\(file.path)/\($0)", .damaged) }
+                case .written(let entry, let result):
+                    problems += result.missing.map { ("\(file.path)/\($0)", .damaged) }
                     state.append(entry, for: file.path)
                     written.append(file.path)
                     changes.written += 1
-                    changes.shared += isShared ? 1 : 0
+                    changes.shared += result.isShared ? 1 : 0
+                    changes.lacksModes = changes.lacksModes || result.lacksMode
+                    changes.lacksTimes = changes.lacksTimes || result.lacksTime
                     changes.writtenSize = ByteCount(changes.writtenSize.bytes + entry.size)
                 }
             }
@@ -224,7 +228,7 @@ package final class ExportTree {
                 identity: written.missing.isEmpty ? file.identity : .unfinished,
                 time: file.modified.text, size: Int(written.status.st_size),
                 modifiedAt: written.status.modifiedAt)
-            return .written(entry, isShared: written.isShared, missing: written.missing)
+            return .written(entry, written)
         }
 
         /// Whether the folder's file is the one that the earlier export wrote, and is as this one.
@@ -320,7 +324,7 @@ package final class ExportTree {
             try parent.synchronize()
             return try stage.remove()
         }
-        guard errno == EINVAL || errno == ENOSYS else { throw moveError() }
+        guard clinux_is_refusal(errno) != 0 else { throw moveError() }
         let oldName = ExportFolder.oldName(of: old.name)
         guard renameat(parent.number, old.name, parent.number, oldName) == 0 else {
             throw moveError()
@@ -336,8 +340,15 @@ package final class ExportTree {
 
     private func moveError() -> UserError {
         let isMountPoint = errno == EBUSY
+        let isRefused = [EPERM, EINVAL, ENOSYS, EOPNOTSUPP, EXDEV, EMFILE].contains(errno)
         var error = UserError.system("rename", old.parent.path(of: old.name))
         if isMountPoint { error.hint = "it is a mount point; --update changes it in place" }
+        // FUSE file systems of buckets: gcsfuse, for example, reports EMFILE.
+        if isRefused {
+            error.hint =
+                "where folders cannot be renamed, make the folder and use --update, or export to a "
+                + "local disk and copy it"
+        }
         return error
     }
 
@@ -417,12 +428,12 @@ package final class ExportTree {
         final.remove(foreign)
         changes.written -= foreign.count
         if options.deletes { try remove(others) }
-        guard syncfs(folder.number) == 0 else { throw .system("sync", folder.path) }
+        guard clinux_synchronize(folder.number) == 0 else { throw .system("sync", folder.path) }
         state = final
         try stage.write(state)
         try stage.moveState(to: folder)
         try stage.remove()
-        guard syncfs(folder.number) == 0 else { throw .system("sync", folder.path) }
+        guard clinux_synchronize(folder.number) == 0 else { throw .system("sync", folder.path) }
     }
 }
 

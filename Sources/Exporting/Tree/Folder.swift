@@ -49,12 +49,18 @@ extension Folder {
         }
         guard let folder = try folder(name) else { throw .system("open", path(of: name)) }
         // Whatever the umask, and that of an earlier export.
-        if let mode, let status = folder.status, status.permissions != mode.ofFolders,
-            fchmod(folder.number, mode.ofFolders) != 0
-        {
-            throw .system("chmod", folder.path)
+        if let mode, let status = folder.status, status.permissions != mode.ofFolders {
+            _ = try Folder.set("chmod", folder.path, fchmod(folder.number, mode.ofFolders))
         }
         return folder
+    }
+
+    /// Returns false if another process has it. Succeeds on a file system without locks.
+    func takeLock() throws(UserError) -> Bool {
+        let result = flock(number, LOCK_EX | LOCK_NB)
+        if result != 0, errno == EWOULDBLOCK { return false }
+        _ = try Folder.set("lock", path, result)
+        return true
     }
 
     /// Whether a name in another folder means this one.
@@ -137,14 +143,24 @@ extension Folder {
             try CacheDirectory.writeAll(bytes, to: file.number, path: file.path)
         }
         var times = [status.st_mtim, status.st_mtim]
-        guard fchmod(file.number, status.permissions) == 0, futimens(file.number, &times) == 0
-        else { throw .system("chmod", file.path) }
+        _ = try Folder.set("chmod", file.path, fchmod(file.number, status.permissions))
+        _ = try Folder.set("utimens", file.path, futimens(file.number, &times))
     }
 
     /// Puts the names in it on the disk, where the file system can.
     func synchronize() throws(UserError) {
-        guard fsync(number) != 0, errno != EINVAL, errno != EROFS else { return }
-        throw .system("sync", path)
+        _ = try Folder.set("sync", path, fsync(number))
+    }
+
+    /// Checks the result of a call that a file system may lack and an export can do without.
+    ///
+    /// - Returns: whether the call has succeeded.
+    static func set(
+        _ operation: String, _ path: @autoclosure () -> String, _ result: Int32
+    ) throws(UserError) -> Bool {
+        if result == 0 { return true }
+        guard clinux_is_refusal(errno) != 0 else { throw .system(operation, path()) }
+        return false
     }
 
     /// Moves a file.

@@ -90,8 +90,8 @@ package struct CacheCheckUp: Sendable {
     private func folder(_ directory: CacheDirectory, _ catalog: CacheCatalog?) -> [Diagnosis] {
         let isReadOnly = directory.room?.isReadOnly ?? false
         let fileSystem = Diagnosis.fileSystem(
-            directory.fileSystem, isReadOnly: isReadOnly,
-            elsewhere: directory.namesElsewhere)
+            directory.fileSystem, isReadOnly: isReadOnly, hasLocks: directory.hasLocks ?? true,
+            hasJournal: directory.hasJournal, elsewhere: directory.namesElsewhere)
         do {
             let ownership = try directory.ownership()
             // An unreadable database has a line of its own.

@@ -118,7 +118,8 @@ extension Diagnosis {
 
     /// Returns the line about the file system; `elsewhere` names folders that are on others.
     package static func fileSystem(
-        _ fileSystem: FileSystem, isReadOnly: Bool, elsewhere: [String]
+        _ fileSystem: FileSystem, isReadOnly: Bool, hasLocks: Bool = true, hasJournal: Bool = false,
+        elsewhere: [String]
     ) -> Diagnosis {
         if let name = elsewhere.first {
             return .wrong(
@@ -130,10 +131,19 @@ extension Diagnosis {
                 .fileSystem, "\(fileSystem.name), mounted read-only: nothing can be stored",
                 remedy: "mount it read-write, or name another directory with --cache-dir")
         }
+        if !hasLocks {
+            return .wrong(
+                .fileSystem, "\(fileSystem.name) has no file locks, which the database needs",
+                remedy: "name a directory on another file system with --cache-dir")
+        }
+        if fileSystem.isNetwork {
+            return .ok(
+                .fileSystem, "\(fileSystem.name), a network file system: the database has no log")
+        }
         return .ok(
             .fileSystem,
-            fileSystem.isNetwork
-                ? "\(fileSystem.name), a network file system: the database has no log"
+            hasJournal
+                ? "\(fileSystem.name), without shared memory: the database has no log"
                 : fileSystem.name)
     }
 

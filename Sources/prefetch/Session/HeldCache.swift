@@ -58,9 +58,13 @@ struct HeldCache {
                 hint: lock == .fail ? hint : nil)
         }
         if let opened, opened.beginsWithoutLog, !isQuiet {
-            let name = opened.directory.fileSystem.name
+            let system = opened.directory.fileSystem
+            let reason =
+                system.isNetwork
+                ? "on a network file system (\(system.name))"
+                : "the file system (\(system.name)) shares no memory between processes"
             StandardError.message(
-                "\(path): on a network file system (\(name)), so the database has no write-ahead log",
+                "\(path): \(reason), so the database has no write-ahead log",
                 hint: "a directory on a local disk is faster: "
                     + "there readers and commits do not block each other")
         }

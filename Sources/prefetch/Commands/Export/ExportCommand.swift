@@ -77,6 +77,14 @@ struct ExportCommand: InvokedCommand {
         try maps.write(collection.plan.rows.filter { !lostPaths.contains($0.path) })
         try say(
             collection, collection.plan.rows.count - lost.count, export.hasChanged, export.changes)
+        let unset = [
+            export.changes.lacksTimes ? "times" : nil, export.changes.lacksModes ? "modes" : nil,
+        ].compactMap(\.self)
+        if !unset.isEmpty, !quiet {
+            StandardError.write(
+                "prefetch: \(folder): the file system does not let \(unset.listed(with: "and")) be "
+                    + "set; files keep theirs")
+        }
         if let gap = collection.gap, tree.removesFiles {
             StandardError.message(
                 "\(folder): no file was removed: \(redacted(gap.description))", hint: ListGap.hint)
