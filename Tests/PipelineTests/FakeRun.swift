@@ -408,8 +408,10 @@ final class FakeRun: EventSource, StageProviding, RunRecording, RunObserving {
     func hasWholeFile(_ image: StoredImage) -> Bool { chance(95) }
     func pin(_ image: StoredImage) {}
     func checkHold() throws {}
+    func countStored(of host: String, in listed: ResourceSet, upTo limit: Int) throws -> Int { 0 }
     func settleFailures(
-        isOver: ((FailureRecord) -> Bool)?, _ decide: (FailureRecord) -> FailureLog.Settlement?
+        isOver: ((FailureRecord) -> Bool)?, isOfFault: ((FailureRecord) -> Timestamp?)?,
+        _ decide: (FailureRecord) -> FailureLog.Settlement?
     ) throws {}
     func save(_ hosts: [HostState]) throws {}
     func end(
@@ -418,6 +420,7 @@ final class FakeRun: EventSource, StageProviding, RunRecording, RunObserving {
     ) throws -> RemovalTotals? {
         nil
     }
+    func noteUnlogged(at time: Timestamp, exitStatus: Int32) {}
     func takeSnapshot(
         at time: Timestamp, _ counters: RunCounters, isStopped: () -> Bool
     ) -> String? { nil }

@@ -93,25 +93,57 @@ struct OngoingOutagesTests {
     /// Failures below the size of an outage are known, but their end is not reported.
     @Test func smallOutagesEndSilently() {
         var outages = OngoingOutages()
-        outages.add(
-            failing: ["http://a": .httpStatus, "http://b": .dns, "http://c": .dns], at: Self.now)
+        outages.add(failing: "http://a", .httpStatus, .part, at: Self.now)
+        for host in ["http://b", "http://c"] {
+            outages.add(failing: host, .dns, .most, at: Self.now)
+        }
         #expect(outages.explain(.dns, httpStatus: nil, host: "http://c"))
         #expect(OngoingOutages(text: outages.text ?? "", at: Self.now) == outages)
         #expect(outages.end { $0 == nil || $0 == "http://b" }.isEmpty)
         #expect(!outages.explain(.dns, httpStatus: nil, host: "http://b"))
         // As part of a larger one it is reported at its end.
         outages.add(Self.outage(["http://a", "http://d"]), at: Self.now)
-        outages.add(failing: ["http://a": .httpStatus, "http://c": .dns], at: Self.now)
+        outages.add(failing: "http://a", .httpStatus, .part, at: Self.now)
+        outages.add(failing: "http://c", .dns, .most, at: Self.now)
         #expect(outages.end { $0 == nil || $0 == "http://a" } == [Self.known(["http://a"])])
         #expect(outages.outages.count == 2)
+    }
+
+    /// A trouble that was not reported as an outage makes none known.
+    @Test(arguments: [OngoingOutage.ReportedExtent.part, .most])
+    func aTroubleIsNoOutage(extent: OngoingOutage.ReportedExtent) {
+        var outages = OngoingOutages()
+        outages.add(failing: "http://a", .httpStatus, extent, at: Self.now)
+        #expect(!outages.include(Self.outage(["http://a"])))
+        #expect(outages.explain(.httpStatus, httpStatus: 500, host: "http://a"))
+        #expect(
+            !outages.explain(.httpStatus, httpStatus: 500, host: "http://a", failedBefore: true))
+        #expect(OngoingOutages(text: outages.text ?? "", at: Self.now) == outages)
+        // A host has one trouble, and then an outage.
+        outages.add(failing: "http://a", .httpStatus, .most, at: Self.now)
+        #expect(outages.outages.map(\.extent) == [.most])
+        outages.add(Self.outage(["http://a"]), at: Self.now)
+        #expect(outages.outages.map(\.extent) == [.outage])
+    }
+
+    /// At a host at fault, stored images may fail with any status.
+    @Test func aFaultExplainsStoredImages() {
+        var outage = Self.outage(["http://a"])
+        outage.isOfListed = true
+        let outages = Self.outages(outage)
+        #expect(OngoingOutages(text: outages.text ?? "", at: Self.now) == outages)
+        #expect(outages.explain(.httpStatus, httpStatus: 404, host: "http://a", isStored: true))
+        #expect(!outages.explain(.httpStatus, httpStatus: 404, host: "http://a"))
+        #expect(outages.explain(.httpStatus, httpStatus: 500, host: "http://a"))
     }
 
     /// Other hosts fail in each run.
     @Test func rememberedHostsAreLimited() {
         var outages = OngoingOutages()
         for run in 0..<9 {
-            let hosts = (0..<60).map { ("http://\(run).\($0)", FailureReason.dns) }
-            outages.add(failing: Dictionary(uniqueKeysWithValues: hosts), at: Self.now)
+            for host in 0..<60 {
+                outages.add(failing: "http://\(run).\(host)", .dns, .most, at: Self.now)
+            }
             outages.add(Self.outage(["http://\(run)"], .connect), at: Self.now)
         }
         #expect(outages.outages.allSatisfy { $0.hosts.count <= OngoingOutages.maximumHosts })

@@ -183,6 +183,8 @@ struct DiagnosisTests {
         expect(.hosts([]), .ok, "no host")
         let cooling = ["https://a", "https://b"].map { (host: $0, until: now) }
         expect(.hosts(cooling), .wrong, "https://a and 1 more are not requested until")
+        let down = [(place: "https://a", reason: FailureReason.notAnImage, since: now)]
+        expect(.hosts([], down: down), .wrong, "https://a: down since \(now), not-an-image")
         expect(.failures(FailureCounts()), .ok, "none")
         expect(.failures(FailureCounts(exclusions: 3)), .ok, "none; 3 excluded")
         expect(

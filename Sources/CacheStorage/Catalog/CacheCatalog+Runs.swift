@@ -20,6 +20,25 @@ extension CacheCatalog {
         package let counters: RunCounters?
         /// Failures that no earlier run had for the same reason; nil for runs without an end.
         package let newFailures: Int?
+
+        fileprivate init(
+            startedAt: Timestamp, ending: End, manifest: String, counters: RunCounters?,
+            newFailures: Int?
+        ) {
+            self.startedAt = startedAt
+            self.ending = ending
+            self.manifest = manifest
+            self.counters = counters
+            self.newFailures = newFailures
+        }
+
+        /// A run that a full disk kept out of the table, without its counts.
+        fileprivate init(_ run: UnloggedRuns.UnloggedRun) {
+            self.init(
+                startedAt: run.startedAt,
+                ending: .ended(at: run.endedAt, exitStatus: Int(run.exitStatus)),
+                manifest: run.manifest, counters: nil, newFailures: nil)
+        }
     }
 
     package struct RunFilter: Sendable {
@@ -48,18 +67,27 @@ extension CacheCatalog {
         // Read before the rows: a run that ends in between is seen as ended. Trying the lock
         // instead would hold it briefly and could turn away a run that is starting.
         let holder = CacheLock.holder(in: directory)
+        let unlogged = UnloggedRuns(directory).all
         return try database.read("reading the run log") { database in
-            try CacheCatalog.runs(filter, holder: holder, in: database)
+            try CacheCatalog.runs(filter, holder: holder, unlogged: unlogged, in: database)
         }
     }
 
     static func runs(
-        _ filter: RunFilter, holder: LockHolder?, in database: Connection
+        _ filter: RunFilter, holder: LockHolder?, unlogged: [UnloggedRuns.UnloggedRun],
+        in database: Connection
     ) throws -> [LoggedRun] {
+        let ends = Dictionary(unlogged.map { ($0.startedAt, $0) }) { $1 }
+        // The table would have those of earlier runs.
+        var runs = try unlogged.reversed().filter { run in
+            try database.first("SELECT 1 FROM run WHERE started_at = ?", .init(run.startedAt)) {
+                try $0.integer(0)
+            } == nil
+        }.map(LoggedRun.init).filter { filter.includes(startedAt: $0.startedAt, $0.ending) }
+        runs = Array(runs.prefix(filter.limit ?? .max))
         let rows = try database.prepare(
             "SELECT id, started_at, ended_at, exit_status, manifest FROM run ORDER BY id DESC")
-        var runs: [LoggedRun] = []
-        var isLast = true
+        var isLast = runs.isEmpty
         while runs.count < filter.limit ?? .max, try rows.step() {
             let startedAt = try rows.time(1)
             // A run takes the lock before it is logged, and only the last run can still hold it.
@@ -72,7 +100,8 @@ extension CacheCatalog {
                     try rows.optionalInteger(3).map {
                         LoggedRun.End.ended(at: end, exitStatus: Int(truncatingIfNeeded: $0))
                     }
-                } ?? (mayRun && end == nil ? .running : .killed)
+                } ?? ends[startedAt].map { LoggedRun($0).ending }
+                ?? (mayRun && end == nil ? .running : .killed)
             guard filter.includes(startedAt: startedAt, ending) else { continue }
             let members = try end == nil ? [:] : counters(of: rows.integer(0), in: database)
             runs.append(
@@ -84,6 +113,11 @@ extension CacheCatalog {
                     }))
         }
         return runs
+    }
+
+    /// The `outages` that the last run with an end stored.
+    package func outages() throws(StorageError) -> String? {
+        try database.read("reading the run log") { try RunLog.outages(in: $0) }
     }
 
     /// The starts of the last runs over these manifests, latest first.

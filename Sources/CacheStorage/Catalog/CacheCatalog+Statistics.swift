@@ -60,6 +60,7 @@ extension CacheCatalog {
     ) throws(StorageError) -> Statistics {
         let path = database.path
         let holder = CacheLock.holder(in: directory)
+        let unlogged = UnloggedRuns(directory).all
         let freeSize = directory.freeSize
         return try database.read("counting") { database in
             let usage = try DiskUsage.read(in: database)
@@ -67,7 +68,8 @@ extension CacheCatalog {
                 (try $0.count(0), try $0.count(1), try $0.count(2))
             }
             let (resources, sourceBytes, fileBytes) = sums ?? (0, 0, 0)
-            let runs = try CacheCatalog.runs(RunFilter(limit: 20), holder: holder, in: database)
+            let runs = try CacheCatalog.runs(
+                RunFilter(limit: 20), holder: holder, unlogged: unlogged, in: database)
             var status = stat()
             return Statistics(
                 resources: resources, sourceBytes: sourceBytes,

@@ -10,6 +10,7 @@ import Synchronization
 /// DIR/CACHEDIR.TAG                     marks the folder as a cache of this program
 /// DIR/prefetch.sqlite (-wal, -shm)     metadata, see `Schema.swift`
 /// DIR/lock                             held (flock) by the run that writes
+/// DIR/unlogged                         runs that a full disk ended, see `UnloggedRuns.swift`
 /// DIR/crashes                          digests of images that crashed a run, see `CrashLog.swift`
 /// DIR/suspect                          a command found damage in the database; the next run checks
 /// DIR/prefetch.sqlite.damaged-<time>   a replaced, damaged database (-wal)
@@ -149,7 +150,10 @@ package final class CacheDirectory: Sendable {
     /// content folders with content files only. It is used as a cache again.
     private func isRest(_ names: Set<String>) throws(StorageError) -> Bool {
         guard names.contains("content"),
-            names.isSubset(of: [CacheDirectory.lockName, "content", "tmp", ListStore.folderName])
+            names.isSubset(of: [
+                CacheDirectory.lockName, "content", "tmp", ListStore.folderName,
+                UnloggedRuns.fileName,
+            ])
         else { return false }
         // Without such a folder, for any reason, it is not a cache's: the caller refuses all.
         guard let content = try? handle.folder("content") else { return false }

@@ -95,7 +95,7 @@ extension CacheDirectory {
     static let layout =
         [
             ".", tagName, lockName, "content", "tmp", CrashLog.fileName, suspicionName,
-            snapshotName,
+            snapshotName, UnloggedRuns.fileName,
         ]
         + ([""] + CacheDatabase.companions).map { databaseName + $0 }
 

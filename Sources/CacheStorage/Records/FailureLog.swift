@@ -7,20 +7,24 @@ package struct FailureLog: Sendable {
 
     /// Settles the failures of a completed run. `decide` gets each failure as the run left it, with
     /// the kind and the runs in a row from before the run, and returns new values of both and the
-    /// end of the blacklisting; nil gives the failure its previous values, since it says nothing
-    /// about its URL. Blacklisted transient failures of earlier runs that `isOver` accepts are no
-    /// longer blacklisted, and begin to count again.
+    /// end of the blacklisting; nil gives the failure its previous values, except for the time,
+    /// since it says nothing about its URL. Blacklisted transient failures of earlier runs, and
+    /// ones of their host, that `isOver` accepts are no longer blacklisted, and begin to count
+    /// again. Other blacklisted failures of stored images that `isOfFault` accepts become ones of
+    /// their host.
     package func settle(
         run: Int64, isOver: ((FailureRecord) -> Bool)? = nil,
+        isOfFault: ((FailureRecord) -> Timestamp?)? = nil,
         _ decide: (FailureRecord) -> Settlement?
     ) throws(StorageError) {
         try database.write("settling failures") { database in
             if let isOver { try FailureLog.endBlacklisting(where: isOver, in: database) }
+            if let isOfFault { try FailureLog.blame(hostsOf: isOfFault, in: database) }
             let update = try database.prepare(
                 """
                 UPDATE failure SET class = ?2, runs_in_a_row = ?3, blacklisted_until = ?4,
-                    conditions = iif(?5, ltrim(coalesce(conditions, '') || ' \(FailureRecord.hostDownMark)'),
-                        conditions)
+                    conditions = iif(?5 IS NULL, conditions,
+                        ltrim(coalesce(conditions, '') || ' host=' || ?5))
                 WHERE key = ?1
                 """)
             let restore = try database.prepare(
@@ -31,7 +35,6 @@ package struct FailureLog: Sendable {
                     message = json_extract(former, '$[3]'),
                     class = json_extract(former, '$[4]'),
                     conditions = json_extract(former, '$[5]'),
-                    last_failed_at = json_extract(former, '$[6]'),
                     attempts = json_extract(former, '$[7]')
                 WHERE key = ?1 AND json_valid(former)
                     AND json_type(former, '$[0]') = 'text'
@@ -52,7 +55,7 @@ package struct FailureLog: Sendable {
                     try update.execute(
                         .text(record.key), .text(decision.kind.rawValue),
                         .init(decision.runsInARow), .init(decision.blacklistedUntil?.milliseconds),
-                        .integer(decision.isHostDown ? 1 : 0))
+                        .init(decision.host?.rawValue))
                 }
             }
             try database.run(
@@ -64,13 +67,44 @@ package struct FailureLog: Sendable {
         where isOver: (FailureRecord) -> Bool, in database: Connection
     ) throws {
         let update = try database.prepare(
-            "UPDATE failure SET runs_in_a_row = 0, blacklisted_until = NULL WHERE key = ?")
-        let isBlacklisted =
-            "class = 'transient' AND blacklisted_until IS NOT NULL AND run_id IS NULL"
+            """
+            UPDATE failure SET runs_in_a_row = 0, blacklisted_until = NULL,
+                conditions = nullif(rtrim(replace(conditions, '\(hostFault)', '')), '')
+            WHERE key = ?
+            """)
+        let isBlacklisted = """
+            (class = 'transient' OR instr(conditions, '\(hostFault)'))
+                AND blacklisted_until IS NOT NULL AND run_id IS NULL
+            """
         try forEachPiece(in: database, where: isBlacklisted) { records in
             for record in records where isOver(record) { try update.execute(.text(record.key)) }
         }
     }
+
+    /// `endOfFault` returns the end of the time for which a failure may be its host's; nil for a
+    /// failure that stays its URL's.
+    private static func blame(
+        hostsOf endOfFault: (FailureRecord) -> Timestamp?, in database: Connection
+    ) throws {
+        let update = try database.prepare(
+            """
+            UPDATE failure SET blacklisted_until = ?2, conditions = ltrim(
+                replace(coalesce(conditions, ''), 'host=down', '') || ' \(hostFault)')
+            WHERE key = ?1
+            """)
+        let isBlacklisted = """
+            blacklisted_until IS NOT NULL AND run_id IS NULL
+                AND NOT instr(coalesce(conditions, ''), '\(hostFault)')
+            """
+        try forEachPiece(in: database, where: isBlacklisted) { records in
+            for record in records where record.isStored {
+                guard let end = endOfFault(record) else { continue }
+                try update.execute(.text(record.key), .init(end))
+            }
+        }
+    }
+
+    private static let hostFault = "host=\(HostMark.fault.rawValue)"
 
     package func remove(key: String) throws(StorageError) -> Bool {
         try database.execute(
@@ -130,11 +164,9 @@ package struct FailureLog: Sendable {
         }
     }
 
-    /// The values that a run's end gives to a failure. `isHostDown`: whether no URL of the host
-    /// succeeded in the run.
+    /// The values that a run's end gives to a failure.
     package typealias Settlement = (
-        kind: FailureClass, runsInARow: Int, blacklistedUntil: Timestamp?,
-        isHostDown: Bool
+        kind: FailureClass, runsInARow: Int, blacklistedUntil: Timestamp?, host: HostMark?
     )
 }
 
@@ -170,15 +202,31 @@ package struct FailureRecord: Sendable {
         package let reason: FailureReason?
         package let conditions: String?
         package let httpStatus: Int?
+
+        /// As ``FailureRecord/hostMark``, of the former failure.
+        package var hostMark: HostMark? { FailureRecord.hostMark(in: conditions) }
     }
 
+    private struct RowState {
+        var isStored = false
+        var isSettled = true
+    }
+
+    private var row = RowState()
+
+    /// Whether the cache has an image of its key.
+    package var isStored: Bool { row.isStored }
+
     /// Whether the run of the failure has ended and reported it. A killed one has not.
-    package private(set) var isSettled = true
+    package var isSettled: Bool { row.isSettled }
 
     /// The last failure that a run has reported; nil without one.
     package var reported: FormerFailure? {
         (isSettled ? reason : former?.reason).map {
-            (url, $0, isSettled ? httpStatus : former?.httpStatus, hostWasDown)
+            (
+                url, $0, isSettled ? httpStatus : former?.httpStatus,
+                isSettled ? hostMark : former?.hostMark
+            )
         }
     }
 
@@ -199,12 +247,12 @@ package struct FailureRecord: Sendable {
         self.conditions = conditions
     }
 
-    /// The word in ``conditions`` of a failure in a run without any success at its host.
-    fileprivate static let hostDownMark = "host=down"
+    /// The part of its host in the failure, a word of ``conditions``: `host=down`.
+    package var hostMark: HostMark? { FailureRecord.hostMark(in: conditions) }
 
-    /// Whether no URL of its host succeeded in the run that settled it.
-    package var hostWasDown: Bool {
-        conditions?.split(separator: " ").contains { $0 == FailureRecord.hostDownMark } ?? false
+    fileprivate static func hostMark(in conditions: String?) -> HostMark? {
+        conditions?.split(separator: " ").lazy.filter { $0.hasPrefix("host=") }
+            .compactMap { HostMark(rawValue: String($0.dropFirst(5))) }.last
     }
 
     /// `HTTP 404`, or the reason.
@@ -218,7 +266,9 @@ package struct FailureRecord: Sendable {
         iif(json_valid(former), json_extract(former, '$[0]'), NULL),
         iif(json_valid(former), json_extract(former, '$[5]'), NULL),
         iif(json_valid(former), CAST(json_extract(former, '$[1]') AS INTEGER), NULL),
-        run_id IS NULL
+        run_id IS NULL,
+        EXISTS (SELECT 1 FROM resource JOIN variant ON id = resource_id
+            WHERE resource.key = failure.key)
         """
 
     init?(_ row: borrowing Statement) throws {
@@ -240,7 +290,8 @@ package struct FailureRecord: Sendable {
                 reason: FailureReason(rawValue: reason), conditions: try row.optionalText(15),
                 httpStatus: try row.optionalInteger(16).map(Int.init(truncatingIfNeeded:)))
         }
-        isSettled = try row.integer(17) != 0
+        self.row = RowState(
+            isStored: try row.integer(18) != 0, isSettled: try row.integer(17) != 0)
     }
 
     /// The first ten values of both statements.
@@ -273,9 +324,9 @@ package struct FailureRecord: Sendable {
         try statement.execute(values + [.integer(run), .init(conditions)])
     }
 
-    /// Records a failure that does not count. A refusal (401, 403, 407) leaves the row of a
-    /// permanent failure unchanged, adds to that of an earlier refusal, and replaces any other. The
-    /// failure of a variant leaves an equal row unchanged and replaces any other.
+    /// Records a failure that does not count. A refusal (401, 403, 407) changes only the time of a
+    /// permanent failure, adds to an earlier refusal, and replaces any other. The failure of a
+    /// variant changes only the time of an equal one and replaces any other.
     func noteHarmless(in database: Connection) throws {
         let statement = try database.prepare(
             """
@@ -293,5 +344,9 @@ package struct FailureRecord: Sendable {
             WHERE url <> ?2 OR iif(?4 = 'http-status', class = 'transient', reason <> ?4)
             """)
         try statement.execute(values + [.init(conditions)])
+        // It still fails, so its row is not old.
+        try database.run(
+            "UPDATE failure SET last_failed_at = ?2 WHERE key = ?1", .text(key),
+            .init(streak.lastFailedAt))
     }
 }

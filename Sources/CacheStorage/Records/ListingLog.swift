@@ -46,6 +46,30 @@ package struct ListingLog: Sendable {
         }
     }
 
+    /// Counts the resources of a host, which is scheme, host and port, among `listed`; stops beyond
+    /// `limit`. The indices on key and URL make that a search, without a column of hosts.
+    package func countStored(
+        of host: String, in listed: ResourceSet, upTo limit: Int
+    ) throws(StorageError) -> Int {
+        try database.read("counting a host's images") { database in
+            var count = 0
+            let isByKey = "key >= ?1 AND key < ?2"
+            for condition in [
+                isByKey, "url >= ?1 AND url < ?2 AND url <> key AND NOT (\(isByKey))",
+            ] {
+                let rows = try database.prepare("SELECT id FROM resource WHERE \(condition)")
+                try rows.bind(.text("\(host)/"), at: 1)
+                // The next character after the slash.
+                try rows.bind(.text("\(host)0"), at: 2)
+                while count <= limit, try rows.step() {
+                    if listed.contains(try rows.integer(0)) { count += 1 }
+                }
+                rows.reset()
+            }
+            return count
+        }
+    }
+
     /// Runs of a fast clock count as of now: their resources would stay listed for too long.
     private static func correctFuture(in database: Connection, at now: Timestamp) throws {
         try database.run(

@@ -180,8 +180,10 @@ package struct RunLog: Sendable {
         manifests: [String], at time: Timestamp, bootID: String? = nil, syncsFiles: Bool = true,
         variants: [RequestedVariant] = []
     ) throws(StorageError) -> Int64 {
-        try database.write("noting the run's start") { database in
+        let unlogged = UnloggedRuns(content.directory)
+        let run = try database.write("noting the run's start") { database in
             try VariantNames.note(variants, at: time, in: database)
+            for run in unlogged.all { try RunLog.add(run, in: database) }
             try database.run(
                 """
                 INSERT INTO run (started_at, manifest, boot_id, files_synced)
@@ -190,6 +192,23 @@ package struct RunLog: Sendable {
                 .integer(syncsFiles ? 1 : 0))
             return database.lastInsertedRowID
         }
+        unlogged.reserve()
+        return run
+    }
+
+    /// Adds the end of a run that a full disk kept out of the table, maybe with its start.
+    private static func add(_ run: UnloggedRuns.UnloggedRun, in database: Connection) throws {
+        try database.run(
+            """
+            UPDATE run SET ended_at = ?2, exit_status = ?3
+            WHERE started_at = ?1 AND ended_at IS NULL
+            """, .init(run.startedAt), .init(run.endedAt), .integer(Int64(run.exitStatus)))
+        try database.run(
+            """
+            INSERT INTO run (started_at, ended_at, exit_status, manifest, files_synced)
+            SELECT ?1, ?2, ?3, ?4, 1 WHERE NOT EXISTS (SELECT 1 FROM run WHERE started_at = ?1)
+            """, .init(run.startedAt), .init(run.endedAt), .integer(Int64(run.exitStatus)),
+            .text(run.manifest))
     }
 
     /// The member of `counters` for failures that an earlier run had, too.
@@ -197,15 +216,17 @@ package struct RunLog: Sendable {
 
     /// The `outages` that the last run with an end stored.
     package func outages() throws(StorageError) -> String? {
-        try database.read("reading the run log") { database in
-            try database.first(
-                """
-                SELECT CAST(json_extract(iif(json_valid(counters), counters, '{}'), '$.outages')
-                    AS TEXT)
-                FROM run WHERE counters IS NOT NULL ORDER BY id DESC LIMIT 1
-                """
-            ) { try $0.optionalText(0) }.flatMap(\.self)
-        }
+        try database.read("reading the run log") { try RunLog.outages(in: $0) }
+    }
+
+    static func outages(in database: Connection) throws -> String? {
+        try database.first(
+            """
+            SELECT CAST(json_extract(iif(json_valid(counters), counters, '{}'), '$.outages')
+                AS TEXT)
+            FROM run WHERE counters IS NOT NULL ORDER BY id DESC LIMIT 1
+            """
+        ) { try $0.optionalText(0) }.flatMap(\.self)
     }
 
     /// Records the end of a run, and the outages that continue. After this, no power cut restores a

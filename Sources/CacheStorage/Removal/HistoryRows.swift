@@ -4,11 +4,20 @@ internal import SQLite
 /// Old rows that nothing depends on: failures, hosts, runs and partial downloads.
 enum HistoryRows {
     /// Conditions with two parameters: rows from before `?1` are old; `?2` is the current time.
-    private static let failures = "last_failed_at < ?1 AND coalesce(blacklisted_until, 0) <= ?2"
+    /// A blacklisted URL is not requested, nor one of a host that is given up, so such failures do
+    /// not age.
+    private static let failures = """
+        max(last_failed_at, coalesce(blacklisted_until, 0)) < min(?1, ?2)
+            AND failure.host NOT IN (SELECT host FROM host
+                WHERE updated_at >= ?1 AND failures_in_a_row > 0 OR cooling_until > ?2)
+        """
     private static let hosts = "updated_at < ?1 AND coalesce(cooling_until, 0) <= ?2"
-    /// The next run needs the last run's end, and runs with files that may not be on the disk.
-    private static let runs =
-        "started_at < min(?1, ?2) AND files_synced AND id < (SELECT max(id) FROM run)"
+    /// The next run needs the last run's end, the last run's outages, and runs with files that may
+    /// not be on the disk.
+    private static let runs = """
+        started_at < min(?1, ?2) AND files_synced AND id < (SELECT max(id) FROM run)
+            AND id < ifnull((SELECT max(id) FROM run WHERE counters IS NOT NULL), id + 1)
+        """
     private static let parts = "created_at < min(?1, ?2)"
 
     /// Counts the rows that ``remove(before:at:in:)`` would remove, except failures and partial

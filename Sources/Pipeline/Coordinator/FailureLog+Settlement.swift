@@ -7,38 +7,48 @@ extension FailureLog {
     /// Decides at the end of a run whether and until when a failure is blacklisted; nil when it
     /// does not count.
     static func settlement(
-        of record: FailureRecord, outage: Outage?, _ ledger: Ledger, _ settings: FailureSettings
+        of record: FailureRecord, outage: Outage?, _ ledger: Ledger, hasRecovered: Bool,
+        _ settings: FailureSettings
     ) -> Settlement? {
-        let isExplained =
+        let isInOutage =
             outage.map {
                 ledger.isExplained(
                     record.reason, httpStatus: record.httpStatus, host: record.host, by: $0)
             } ?? false
-        let failureClass = FailurePolicy.failureClass(
-            of: record.reason, httpStatus: record.httpStatus,
-            blacklisting: settings.blacklistedStatuses(atHostIn: record.host))
-        guard !isExplained, failureClass != .ours else { return nil }
-        // Permanent failures are consecutive only for the same cause.
-        let isSame =
-            failureClass != .permanent
-            || record.former.map {
-                $0.reason == record.reason
-                    && ($0.conditions == nil || $0.conditions == record.conditions)
-            } ?? false
-        let runs = FailurePolicy.nextRunsInARow(
-            previous: isSame ? (record.streak.kind, record.streak.runsInARow) : nil,
-            now: failureClass)
-        let duration = FailurePolicy.blacklistDuration(
-            confirmations: FailurePolicy.confirmations(
-                failureClass, reason: record.reason, runsInARow: runs))
-        let isHostDown =
-            failureClass == .transient && !ledger.hasSuccess(at: record.host)
-            && RetryPolicy.isRetried(record.reason, httpStatus: record.httpStatus)
-        let end = duration.map {
-            record.streak.lastFailedAt.advanced(
-                by: isHostDown ? min($0, FailurePolicy.maximumDurationOfDownHost) : $0)
-        }
-        return (failureClass, runs, end, isHostDown)
+        return FailurePolicy.settlement(
+            of: UnsettledFailure(record),
+            at: HostVerdict(
+                isInOutage: isInOutage,
+                isAtFault: ledger.faults.isAtFault(record.host, for: record.reason),
+                hasFault: ledger.faults.hasFault(record.host),
+                hasSuccess: ledger.hasSuccess(at: record.host), hasRecovered: hasRecovered),
+            blacklisting: settings.blacklistedStatuses(atHostIn: record.host)
+        ).map { ($0.kind, $0.runsInARow, $0.blacklistedUntil, $0.host) }
+    }
+}
+
+extension UnsettledFailure {
+    fileprivate init(_ record: FailureRecord) {
+        self.init(
+            reason: record.reason, httpStatus: record.httpStatus, isStored: record.isStored,
+            firstFailedAt: record.streak.firstFailedAt, lastFailedAt: record.streak.lastFailedAt,
+            streak: (record.streak.kind, record.streak.runsInARow),
+            former: record.former.map {
+                FormerCause(
+                    reason: $0.reason, httpStatus: $0.httpStatus, host: $0.hostMark,
+                    hasSameConditions: $0.conditions == nil || $0.conditions == record.conditions)
+            })
+    }
+}
+
+extension CacheCatalog {
+    /// The hosts that were down in the last run, as people name them: all or most of their listed
+    /// images failed.
+    package func downHosts(
+        at now: Timestamp
+    ) throws(StorageError) -> [(place: String, reason: FailureReason, since: Timestamp)] {
+        OngoingOutages(text: try outages() ?? "", at: now).outages.filter { $0.extent != .part }
+            .map { ($0.place, $0.reason, $0.reportedAt) }
     }
 }
 
@@ -81,10 +91,14 @@ extension FailureRecord {
             blacklistedUntil: blacklistedUntil, lastFailedAt: streak.lastFailedAt, at: now)
     }
 
-    /// Whether the failure may have been the host's, so that it ends with the host's next success.
+    /// Whether the failure may have been the host's, so that it ends when the host responds again.
     var isOfHost: Bool {
-        hostWasDown && RetryPolicy.isRetried(reason, httpStatus: httpStatus)
+        isOfFault || hostMark != nil && RetryPolicy.isRetried(reason, httpStatus: httpStatus)
     }
+
+    /// Whether most stored images of its host had such failures, so that one request in each run
+    /// tells when that has ended.
+    var isOfFault: Bool { hostMark == .fault && isStored }
 
     var unrequestedEnd: (outcome: Outcome, reason: FailureReason?) {
         reason.isExclusion ? (.excluded, reason) : (.blacklisted, nil)
@@ -93,6 +107,11 @@ extension FailureRecord {
     var blacklistMessage: String {
         if reason.isExclusion {
             return message + (blacklistedUntil.map { "; next look after \($0)" } ?? "")
+        }
+        if isOfFault {
+            return
+                "failed with \(cause), like most stored images of \(host); a run requests one of "
+                + "them, and the others when that succeeds"
         }
         let runs = streak.runsInARow > 1 ? " in \(streak.runsInARow) runs in a row" : ""
         let until = blacklistedUntil.map { "; next try after \($0)" } ?? ""

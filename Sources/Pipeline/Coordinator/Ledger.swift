@@ -8,9 +8,9 @@ import Scheduling
 struct Ledger {
     private(set) var counters = RunCounters()
     private var outageRule = OutageRule()
+    private(set) var faults = HostFaultRule()
     var tallies = HostTallies()
-    /// Hosts with a transient failure; some may have successes, too.
-    private var failing: [String: FailureReason] = [:]
+    private var troubles = HostTroubles()
     /// The outages that the last run left, and at the end the ones that this run leaves.
     var ongoingOutages = OngoingOutages()
     /// The numbers of images by name of a variant that could not be made of their new source.
@@ -64,10 +64,11 @@ struct Ledger {
         try report(result)
     }
 
-    /// Ends an entry; `isKnown` if it failed in an earlier run for the same reason. `end` is that
-    /// of all lines of its key, `result` that of its own.
+    /// Ends an entry; `knowledge` is that of a failure. `end` is that of all lines of its key,
+    /// `result` that of its own.
     mutating func finish(
-        _ machine: EntryMachine, _ end: EntryEnd, _ result: EntryResult, isKnown: Bool
+        _ machine: EntryMachine, _ end: EntryEnd, _ result: EntryResult,
+        _ knowledge: FailureKnowledge
     ) throws {
         switch end {
         case .stored(_, let stored):
@@ -82,7 +83,8 @@ struct Ledger {
             counters.redirectsElsewhere += 1
         }
         noteHost(of: machine, end)
-        try finish(result, isKnown: isKnown)
+        noteKnown(knowledge, at: machine.entry.url.origin)
+        try finish(result, isKnown: knowledge != .new)
     }
 
     /// Ends another line of an entry's key, with variants of its own.
@@ -120,50 +122,89 @@ struct Ledger {
 
     private mutating func noteHost(of machine: EntryMachine, _ end: EntryEnd) {
         let host = machine.entry.url.origin
+        let isStored = machine.entry.resource != nil
         switch end {
-        case .requested:
-            outageRule.succeeded(host: host)
-        case .stored where machine.hadTurn:
-            outageRule.succeeded(host: host)
+        case .requested: noteSuccess(host, isStored)
+        case .stored where machine.hadTurn: noteSuccess(host, isStored)
         case .failed(let failed):
             let reason = failed.failure.reason
             switch failed.blame {
             case .origin where machine.hadTurn:
-                outageRule.failed(host: host, reason: reason, httpStatus: machine.httpStatus)
+                noteFailure(host, reason, machine.httpStatus, isStored)
                 noteFailing(host, reason, machine.httpStatus)
-            case .ours where machine.hadTurn:
-                // The origin has validated the original; the failure is local.
-                outageRule.succeeded(host: host)
+            // The origin has validated the original; the failure is local.
+            case .ours where machine.hadTurn: noteSuccess(host, isStored)
             case .hostGivenUp:
                 // It would have failed like the others of its host.
-                outageRule.failed(
-                    host: host, reason: reason, httpStatus: reason == .httpStatus ? 503 : nil)
+                noteFailure(host, reason, reason == .httpStatus ? 503 : nil, isStored)
             case .origin, .ours, .local: break
             }
+        // The origin has responded.
         case .excluded(_, reason: .some) where machine.httpStatus != nil:
-            // The origin has responded.
-            outageRule.succeeded(host: host)
+            noteSuccess(host, isStored)
         case .stored, .excluded, .cancelled: break
         }
+    }
+
+    private mutating func noteSuccess(_ host: String, _ isStored: Bool) {
+        outageRule.succeeded(host: host)
+        faults.succeeded(host: host, isStored: isStored)
+    }
+
+    private mutating func noteFailure(
+        _ host: String, _ reason: FailureReason, _ status: Int?, _ isStored: Bool
+    ) {
+        outageRule.failed(host: host, reason: reason, httpStatus: status)
+        faults.failed(host: host, reason: reason, httpStatus: status, isStored: isStored)
+    }
+
+    /// Notes an entry that ends blacklisted by an earlier failure.
+    mutating func noteBlacklisted(
+        _ reason: FailureReason, _ status: Int?, at host: String, isStored: Bool
+    ) {
+        faults.failed(host: host, reason: reason, httpStatus: status, isStored: isStored)
+    }
+
+    private static let maximumKnownHosts = 4096
+
+    private mutating func noteKnown(_ knowledge: FailureKnowledge, at host: String) {
+        guard knowledge != .new,
+            troubles.known[host] != nil || troubles.known.count < Ledger.maximumKnownHosts
+        else { return }
+        troubles.known[host, default: (0, 0)].all += 1
+        if knowledge == .ofHost { troubles.known[host]?.ofHost += 1 }
     }
 
     private static let maximumFailingHosts = 64
 
     private mutating func noteFailing(_ host: String, _ reason: FailureReason, _ status: Int?) {
-        guard failing.count < Ledger.maximumFailingHosts,
+        guard troubles.failing.count < Ledger.maximumFailingHosts,
             RetryPolicy.isRetried(reason, httpStatus: status)
         else { return }
-        failing[host] = reason
+        troubles.failing[host] = reason
     }
 
-    mutating func noteOutages(in summary: inout RunSummary, at now: Timestamp) {
-        summary.outage = outageRule.outages().first
-        summary.isOutageKnown = summary.outage.map(ongoingOutages.include) ?? false
-        summary.endedOutages = ongoingOutages.end(outageRule.hasSuccess).map(\.endText)
-        if let outage = summary.outage { ongoingOutages.add(outage, at: now) }
-        let failing = failing.filter { !outageRule.hasSuccess(at: $0.key) }
-        ongoingOutages.add(failing: failing, at: now)
+    /// Decides which outages are reported, and counts failures again that are new after all.
+    /// `storedListed` is that of ``HostFaultRule/share(of:_:storedListed:)``.
+    mutating func judgeOutages(
+        at now: Timestamp, storedListed: (_ host: String, _ limit: Int) throws -> Int
+    ) rethrows -> OutageReport {
+        let report = try OutageReport(
+            after: ongoingOutages, outageRule, faults, failing: troubles.failing,
+            explained: troubles.known.filter { $0.value.ofHost > 0 }.keys, at: now,
+            storedListed: storedListed)
+        let outageHosts = report.isKnown ? [] : Set(report.outage?.hosts ?? [])
+        for (host, counts) in troubles.known
+        where report.hasNewsEverywhere || report.hostsWithNews.contains(host) {
+            counters.knownFailures -=
+                outageHosts.contains(host) || report.hasNewsEverywhere ? counts.all : counts.ofHost
+        }
+        ongoingOutages = report.ongoing
+        return report
     }
+
+    /// The outage that explains failures, see ``OutageRule``.
+    var outage: Outage? { outageRule.outages().first }
 
     func hasSuccess(at host: String?) -> Bool { outageRule.hasSuccess(at: host) }
 
@@ -198,5 +239,22 @@ struct Ledger {
     private mutating func report(_ result: EntryResult) throws {
         try reportWarmLines()
         try observer.entryFinished(result)
+    }
+}
+
+/// Hosts with failures of a run.
+private struct HostTroubles {
+    /// Hosts with a transient failure; some may have successes, too.
+    var failing: [String: FailureReason] = [:]
+    /// Failures that count as known, by host: all, and the ones that its trouble explains.
+    var known: [String: (all: Int, ofHost: Int)] = [:]
+}
+
+extension RunSummary {
+    mutating func note(_ report: OutageReport) {
+        outage = report.outage
+        isOutageKnown = report.isKnown
+        endedOutages = report.ended.map(\.endText)
+        hostsWithNews = report.hostsWithNews
     }
 }

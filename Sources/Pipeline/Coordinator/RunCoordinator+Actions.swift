@@ -293,43 +293,55 @@ extension RunCoordinator {
         let result = lines.result(line, own)
         let variants = VariantsOfFailure(
             line: machine.entry.variantSet == 0 ? nil : line, failed: isShared ? lines.failed : nil)
-        var isKnown = false
+        var knowledge = FailureKnowledge.new
         switch end {
         case .failed(let failed):
             ledger.tallies.noteFailure(
                 failed.failure.reason, httpStatus: machine.httpStatus, at: machine.target.origin,
                 at: clock.now)
-            isKnown =
-                remember(
-                    machine, failed,
-                    message: own.end.reason == nil ? failed.failure.message : result.message ?? "",
-                    variants)
-                || ledger.ongoingOutages.explain(
-                    failed.failure.reason, httpStatus: machine.httpStatus,
-                    host: machine.entry.url.origin,
-                    failedBefore: machine.findings.formerFailure != nil)
-                || stages.gate.isKnown
-                    && [RunStages.noRoom, RunStages.notRequested].contains(failed.failure)
+            knowledge = remember(
+                machine, failed,
+                message: own.end.reason == nil ? failed.failure.message : result.message ?? "",
+                variants)
+            if stages.gate.isKnown,
+                [RunStages.noRoom, RunStages.notRequested].contains(failed.failure)
+            {
+                knowledge = .ofURL
+            }
         case .excluded(let message, let reason?) where machine.hadTurn && reason != .notSelected:
             // So that the next runs need no request.
             _ = remember(machine, reason, message: message, variants)
         case .stored: stages.gate.noteStored(identifier)
         case .excluded, .requested, .cancelled: break
         }
-        if isKnown { intake.noteKnown(identifier) }
+        if knowledge != .new { intake.noteKnown(identifier) }
         endingRunOnError {
-            try ledger.finish(machine, end, result, isKnown: isKnown)
+            try ledger.finish(machine, end, result, knowledge)
         }
-        finishLaterLines(of: identifier, lines, isKnown: isKnown)
+        finishLaterLines(of: identifier, lines, isKnown: knowledge != .new)
+        releaseHeld(after: identifier, machine, isSuccess: end.isSuccess)
+    }
+
+    private func releaseHeld(after identifier: Int, _ machine: EntryMachine, isSuccess: Bool) {
+        let ofFault = pendingResults.held.ended(identifier, isSuccess: isSuccess)
+        guard !ending.isStopping else { return ofFault.forEach(cancel) }
+        queueHeld(ofFault)
         let host = machine.entry.url.origin
         if !pendingResults.held.isEmpty, machine.hadTurn, ledger.hasSuccess(at: host) {
-            release(host: host)
+            queueHeld(pendingResults.held.release(host: host))
         }
     }
 
-    private func release(host: String) {
-        guard !ending.isStopping else { return }
-        for identifier in pendingResults.held.release(host: host) {
+    /// Requests one entry of each host at fault that has not been probed.
+    func startProbes() {
+        guard !ending.isStopping, !ending.takesNoEntries, !pendingResults.held.isEmpty else {
+            return
+        }
+        queueHeld(pendingResults.held.takeProbes())
+    }
+
+    private func queueHeld(_ identifiers: [Int]) {
+        for identifier in identifiers {
             guard let entry = store[identifier]?.entry else { continue }
             // An error of an earlier one has stopped the run, and emptied the queue.
             guard !ending.isStopping else {
@@ -343,9 +355,12 @@ extension RunCoordinator {
     }
 
     func endHeld() {
-        for (identifier, result) in pendingResults.held.removeAll() {
+        for (identifier, held) in pendingResults.held.removeAll() {
             guard let entry = store[identifier]?.entry else { continue }
+            let result = held.result
             store.end(identifier, reason: nil)
+            ledger.noteBlacklisted(
+                held.reason, held.httpStatus, at: held.host, isStored: held.isStored)
             endingRunOnError {
                 try ledger.finish(.blacklisted) {
                     guard let result else { preconditionFailure("a wanted result is held") }
@@ -372,43 +387,44 @@ extension RunCoordinator {
         return record
     }
 
-    /// Stores a failure for the next runs, and returns whether an earlier run left the same one.
+    /// Stores a failure for the next runs, and returns whether earlier runs make it known.
     private func remember(
         _ machine: EntryMachine, _ failed: EntryEnd.Failed, message: String,
         _ variants: VariantsOfFailure
-    ) -> Bool {
-        if failed.blame == .hostGivenUp { return machine.findings.wasGivenUpBefore }
+    ) -> FailureKnowledge {
+        let former = machine.findings.formerFailure
+        let host = machine.entry.url.origin
+        let (reason, status) = (failed.failure.reason, machine.httpStatus)
+        let isExplained = ledger.ongoingOutages.explain(
+            reason, httpStatus: status, host: host, failedBefore: former != nil,
+            isStored: machine.entry.resource != nil)
+        if failed.blame == .hostGivenUp {
+            return machine.findings.wasGivenUpBefore || isExplained ? .ofHost : .new
+        }
         let memory = failed.memory(
             httpStatus: machine.httpStatus,
             blacklisting: rules.failureSettings.blacklistedStatuses(
                 atHostIn: machine.entry.url.text))
         guard memory == .known || memory == .counted && machine.hadTurn,
             let record = remember(
-                machine, failed.failure.reason, message: message, variants,
-                isHarmless: memory == .known),
-            let former = machine.findings.formerFailure
-        else { return false }
-        // An outage of a host is one fact, with any status.
-        let isOfSameOutage =
-            former.hostWasDown && !ledger.hasSuccess(at: record.host)
-            && RetryPolicy.isRetried(record.reason, httpStatus: record.httpStatus)
-        return isOfSameOutage
-            || record.repeats(former, ignoring: rules.configuration.entries.ignoredQuery)
+                machine, reason, message: message, variants, isHarmless: memory == .known)
+        else { return isExplained ? .ofHost : .new }
+        let query = rules.configuration.entries.ignoredQuery
+        return FailurePolicy.knowledge(
+            of: (reason, status), former: former,
+            isSameURL: former.map { query.areEqual($0.url, record.url) } ?? false,
+            isExplained: isExplained, isHostOut: ledger.ongoingOutages.isOut(host),
+            hasSuccess: ledger.hasSuccess(at: host))
     }
 }
 
-extension FailureRecord {
-    /// Whether it repeats the failure of an earlier run. The response status matters only for
-    /// `http-status`. A refusal by the origin is not new after a permanent failure.
-    fileprivate func repeats(_ former: FormerFailure, ignoring query: IgnoredQuery) -> Bool {
-        guard query.areEqual(former.url, url) else { return false }
-        if FailurePolicy.isKnown(of: reason, httpStatus: httpStatus),
-            FailurePolicy.failureClass(of: former.reason, httpStatus: former.httpStatus)
-                == .permanent
-        {
-            return true
+extension EntryEnd {
+    /// Whether the origin has served the image.
+    fileprivate var isSuccess: Bool {
+        switch self {
+        case .stored, .requested: true
+        case .excluded(_, let reason): reason != nil
+        case .failed, .cancelled: false
         }
-        return former.reason == reason
-            && (reason != .httpStatus || former.httpStatus == httpStatus)
     }
 }

@@ -242,12 +242,20 @@ extension RunCoordinator {
         _ entry: RawEntry, _ finding: EntryFinding, by failure: FailureRecord
     ) throws {
         if failure.isOfHost, !ending.isStopping {
-            if ledger.hasSuccess(at: failure.host) {
+            let hasReturned =
+                failure.isOfFault
+                ? pendingResults.held.hasRecovered(failure.host) == true
+                : ledger.hasSuccess(at: failure.host)
+            if hasReturned {
                 return try queue(entry, .missing, resource: finding.resource, failedBefore: true)
             }
-            if pendingResults.held.hasRoom(for: failure.host) {
+            if pendingResults.held.takes(failure) {
                 return hold(entry, resource: finding.resource, by: failure)
             }
+        }
+        if !failure.reason.isExclusion {
+            ledger.noteBlacklisted(
+                failure.reason, failure.httpStatus, at: failure.host, isStored: failure.isStored)
         }
         try finishUnrequested(
             entry, failure.unrequestedEnd.outcome, message: failure.blacklistMessage, by: failure)
@@ -275,7 +283,7 @@ extension RunCoordinator {
         queued.failedBefore = true
         let isWanted = ledger.wantsResults(of: .blacklisted)
         pendingResults.held.hold(
-            add(queued, of: entry), host: failure.host,
+            add(queued, of: entry), by: failure,
             result: isWanted
                 ? unrequestedResult(
                     of: entry, .blacklisted, message: failure.blacklistMessage, by: failure) : nil)

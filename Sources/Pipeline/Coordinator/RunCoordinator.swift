@@ -112,7 +112,11 @@ package final class RunCoordinator {
         send()
         // Entries beyond the queue's capacity wait in a file, so that a slow host does not keep
         // others from being read.
-        let hasRoom = stages.hasRoomForCommit && pendingResults.hasRoom && hasRoomForAnnotation
+        if reading.isDone || pendingResults.held.isFull { startProbes() }
+        let hasRoom =
+            stages.hasRoomForCommit && pendingResults.hasRoom && hasRoomForAnnotation
+            // Entries of their hosts wait for the answers of probes.
+            && !(mayStart && pendingResults.held.isFull && pendingResults.held.hasProbes)
         let before = clock.now
         let nextProgress = reading.nextProgress ?? before + ListProgress.progressInterval
         reading.nextProgress = nextProgress
@@ -143,22 +147,12 @@ package final class RunCoordinator {
         endAtLimit(at: now)
         if ending.cancels(at: now) { cancelRunning() }
         storeHosts(at: now)
-        if nextProgress <= now {
-            reading.nextProgress = now + ListProgress.progressInterval
-            let wantsHosts = (reading.nextHosts ?? start + ListProgress.hostsInterval) <= now
-            if wantsHosts { reading.nextHosts = now + ListProgress.hostsInterval }
-            var progress = RunProgress(
-                counters: ledger.counters, inFlight: dispatch.inFlight,
-                isTotalKnown: reading.isDone, elapsed: now - start)
-            progress.holdUp = holdUp(at: now)
-            progress.isStopping = ending.isStopping
-            progress.hosts = wantsHosts ? hostPaces : nil
-            ledger.report(progress)
-        }
+        if nextProgress <= now { reportProgress(since: start, at: now) }
         if reading.isDone || ending.takesNoEntries, dispatch.isEmpty,
             store.count == pendingResults.held.count
         {
-            endHeld()
+            startProbes()
+            if dispatch.isEmpty { endHeld() }
         }
         // When only commits are outstanding, nothing else is waited for: commit at once.
         if reading.isDone || ending.takesNoEntries, dispatch.isEmpty, dispatch.inFlight == 0,
@@ -166,6 +160,21 @@ package final class RunCoordinator {
         {
             stages.hurry()
         }
+    }
+
+    private func reportProgress(
+        since start: ContinuousClock.Instant, at now: ContinuousClock.Instant
+    ) {
+        reading.nextProgress = now + ListProgress.progressInterval
+        let wantsHosts = (reading.nextHosts ?? start + ListProgress.hostsInterval) <= now
+        if wantsHosts { reading.nextHosts = now + ListProgress.hostsInterval }
+        var progress = RunProgress(
+            counters: ledger.counters, inFlight: dispatch.inFlight,
+            isTotalKnown: reading.isDone, elapsed: now - start)
+        progress.holdUp = holdUp(at: now)
+        progress.isStopping = ending.isStopping
+        progress.hosts = wantsHosts ? hostPaces : nil
+        ledger.report(progress)
     }
 
     /// Stores the hosts' pace now and then, so that the run after a kill knows it.
@@ -284,18 +293,24 @@ package final class RunCoordinator {
             // Entries lost with the temporary file still get an outcome.
             ledger.countLost()
         }
+        let outages = judgeOutages()
         var summary = RunSummary(
             counters: ledger.counters, startedAt: startedAt, elapsed: clock.now - start,
             exitStatus: exitStatus, cacheDirectory: rules.cacheDirectory)
-        ledger.noteOutages(in: &summary, at: clock.wall())
+        if let outages { summary.note(outages) }
         summary.lostVariants = ledger.lostVariants
         summary.reusedKeys = reading.reusedKeys
         summary.hosts = hostPaces
         summary.hasSeveralVariants = rules.variants.count > 1 || ledger.sharesDownloads
         // A damaged database is not written.
         if ending.fatal?.isDamage != true {
-            endingRunOnError {
+            do {
                 (summary.pruned, summary.snapshotFailure) = try record(summary)
+            } catch {
+                fail(error)
+                if ending.fatal?.isDiskFull == true {
+                    recorder.noteUnlogged(at: clock.wall(), exitStatus: exitStatus)
+                }
             }
             summary.exitStatus = exitStatus
         }
@@ -332,14 +347,7 @@ package final class RunCoordinator {
     {
         try recorder.checkHold()
         if stages.hasStored {
-            let ledger = ledger
-            try recorder.settleFailures(
-                isOver: ledger.hasSuccess(at: nil)
-                    ? { $0.isOfHost && ledger.hasSuccess(at: $0.host) } : nil
-            ) {
-                FailureLog.settlement(
-                    of: $0, outage: summary.outage, ledger, rules.failureSettings)
-            }
+            try settleFailures(ledger)
         }
         try rememberHosts()
         if reading.isProtecting {
@@ -353,6 +361,46 @@ package final class RunCoordinator {
         let snapshotFailure = isStoppedLate() ? nil : takeSnapshot()
         try recorder.close()
         return (pruned, snapshotFailure)
+    }
+
+    private func judgeOutages() -> OutageReport? {
+        let listed = reading.isDone && ending.fatal == nil ? reading.listed : nil
+        var report: OutageReport?
+        endingRunOnError {
+            report = try ledger.judgeOutages(at: clock.wall()) { [recorder] host, limit in
+                // In lists that were not read to their end any number may be fresh.
+                guard let listed else { return limit + 1 }
+                return try recorder.countStored(of: host, in: listed, upTo: limit)
+            }
+        }
+        return report
+    }
+
+    private func settleFailures(_ ledger: Ledger) throws {
+        let held = pendingResults.held
+        func hasRecovered(_ host: String) -> Bool {
+            held.hasRecovered(host) ?? ledger.hasSuccess(at: host)
+        }
+        let (outage, now) = (ledger.outage, clock.wall())
+        let hasFaults = !ledger.faults.faults.isEmpty
+        try recorder.settleFailures(
+            isOver: ledger.hasSuccess(at: nil)
+                ? { record in
+                    record.isOfHost
+                        && (record.isOfFault
+                            ? hasRecovered(record.host) : ledger.hasSuccess(at: record.host))
+                } : nil,
+            isOfFault: hasFaults
+                ? { record in
+                    let end = FailurePolicy.endOfFault(firstFailedAt: record.streak.firstFailedAt)
+                    return ledger.faults.isAtFault(record.host, for: record.reason) && now < end
+                        ? end : nil
+                } : nil
+        ) {
+            FailureLog.settlement(
+                of: $0, outage: outage, ledger, hasRecovered: hasRecovered($0.host),
+                rules.failureSettings)
+        }
     }
 
     private var exitStatus: Int32 {

@@ -84,10 +84,15 @@ final class CacheRecorder: RunRecording {
     }
 
     func settleFailures(
-        isOver: ((FailureRecord) -> Bool)?, _ decide: (FailureRecord) -> FailureLog.Settlement?
+        isOver: ((FailureRecord) -> Bool)?, isOfFault: ((FailureRecord) -> Timestamp?)?,
+        _ decide: (FailureRecord) -> FailureLog.Settlement?
     ) throws {
         guard case .success(let run)? = noted else { return }
-        try cache.failures.settle(run: run, isOver: isOver, decide)
+        try cache.failures.settle(run: run, isOver: isOver, isOfFault: isOfFault, decide)
+    }
+
+    func countStored(of host: String, in listed: ResourceSet, upTo limit: Int) throws -> Int {
+        try cache.listings.countStored(of: host, in: listed, upTo: limit)
     }
 
     func save(_ hosts: [HostState]) throws {
@@ -99,7 +104,10 @@ final class CacheRecorder: RunRecording {
         at time: Timestamp, exitStatus: Int32, _ counters: RunCounters, mayRemove: Bool,
         outages: OngoingOutages, listed: RunListing, isStopped: () -> Bool
     ) throws -> RemovalTotals? {
-        guard case .success(let run)? = noted else { return nil }
+        guard case .success(let run)? = noted else {
+            noteUnlogged(at: time, exitStatus: exitStatus)
+            return nil
+        }
         var resources = listed.resources
         if let writer { resources.formUnion(writer.stored) }
         // If the clock was set or the machine slept meanwhile, new listings must not look old.
@@ -122,6 +130,13 @@ final class CacheRecorder: RunRecording {
         guard pruned != nil || evicted != RemovalTotals() else { return nil }
         evicted.add(pruned ?? RemovalTotals())
         return evicted
+    }
+
+    func noteUnlogged(at time: Timestamp, exitStatus: Int32) {
+        UnloggedRuns(cache.directory).add(
+            UnloggedRuns.UnloggedRun(
+                startedAt: startedAt, endedAt: time, exitStatus: exitStatus,
+                manifest: configuration.manifests.joined(separator: "\n")))
     }
 
     private func keep(

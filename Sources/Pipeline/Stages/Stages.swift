@@ -75,11 +75,13 @@ protocol RunRecording: AnyObject {
 
     /// Checks that the run still holds the cache, before its end is written.
     func checkHold() throws
-    /// Decides which of the run's failures are blacklisted; `decide` returns nil for failures that
-    /// do not count. Failures of earlier runs that `isOver` accepts are no longer blacklisted.
+    /// Decides which of the run's failures are blacklisted, as ``FailureLog`` says.
     func settleFailures(
-        isOver: ((FailureRecord) -> Bool)?, _ decide: (FailureRecord) -> FailureLog.Settlement?
+        isOver: ((FailureRecord) -> Bool)?, isOfFault: ((FailureRecord) -> Timestamp?)?,
+        _ decide: (FailureRecord) -> FailureLog.Settlement?
     ) throws
+    /// Counts the stored images of a host among `listed`, and stops beyond `limit`.
+    func countStored(of host: String, in listed: ResourceSet, upTo limit: Int) throws -> Int
     func save(_ hosts: [HostState]) throws
     /// Notes the end of the run. Writes nothing for a run without a row. Without `mayRemove`
     /// nothing is pruned. Pruning ends when `isStopped` returns true. Returns the images pruned by
@@ -88,6 +90,8 @@ protocol RunRecording: AnyObject {
         at time: Timestamp, exitStatus: Int32, _ counters: RunCounters, mayRemove: Bool,
         outages: OngoingOutages, listed: RunListing, isStopped: () -> Bool
     ) throws -> RemovalTotals?
+    /// Notes the end of a run that a full disk keeps out of the log.
+    func noteUnlogged(at time: Timestamp, exitStatus: Int32)
     /// Takes a snapshot of the database, where one is due; `isStopped` interrupts it. Returns the
     /// reason that it could not be taken, which does not fail the run.
     func takeSnapshot(at time: Timestamp, _ counters: RunCounters, isStopped: () -> Bool) -> String?

@@ -1,5 +1,6 @@
-/// A shared cause of many failures of a run: they have the same reason, at hosts without any
-/// success. So a network, proxy or captive portal is at fault, not the URLs.
+/// A shared cause of many failures: they have the same reason, at hosts without any success, or
+/// most stored images of a host have it. So a network, proxy, captive portal or host is at fault,
+/// not the URLs.
 package struct Outage: Hashable, Sendable {
     /// The common reason. For `http-status`, any status that ``canInclude(_:httpStatus:)`` allows.
     package var reason: FailureReason
@@ -13,6 +14,9 @@ package struct Outage: Hashable, Sendable {
     /// these hosts are not blacklisted.
     package var hostCount: Int
     package let hosts: [String]
+    /// Whether ``asked`` and ``failures`` count all listed entries of the hosts, fresh ones
+    /// included, and not the run's requests.
+    package var isOfListed = false
 
     /// The number of hosts up to which the description names them.
     private static let namedHosts = 3
@@ -41,6 +45,12 @@ package struct Outage: Hashable, Sendable {
         default: true
         }
     }
+
+    /// Whether a failure at one of its hosts is part of it. At a host that is at fault for its
+    /// stored images any status is.
+    package func includes(_ reason: FailureReason, httpStatus: Int?) -> Bool {
+        reason == self.reason && (isOfListed || Outage.canInclude(reason, httpStatus: httpStatus))
+    }
 }
 
 extension Outage {
@@ -52,15 +62,16 @@ extension Outage {
     /// status of all failures if they have the same one, else nil.
     package func text(httpStatus: Int? = nil) -> String {
         let areNamed = !hosts.isEmpty && hosts.count <= Outage.namedHosts
-        let count = hostCount == 1 ? "1 host" : "\(hostCount) hosts"
-        let place = areNamed ? hosts.joined(separator: ", ") : count
-        let requests = failures == asked ? "all \(asked)" : "\(failures) of \(asked)"
+        let unnamed = hostCount == 1 ? "1 host" : "\(hostCount) hosts"
+        let place = areNamed ? hosts.joined(separator: ", ") : unnamed
+        let count = failures == asked ? "all \(asked)" : "\(failures) of \(asked)"
+        let requests = isOfListed ? "listed images fail" : "requests failed"
         let cause = httpStatus.map { "HTTP \($0)" } ?? reason.rawValue
         let retried =
             heldBack == failures
             ? "these URLs"
             : "the \(heldBack) URLs of \(hostCount == 1 ? "this host" : "these hosts")"
-        return "outage at \(place): \(requests) requests failed (\(cause)); "
+        return "outage at \(place): \(count) \(requests) (\(cause)); "
             + "\(retried) will be retried next time"
     }
 }

@@ -123,5 +123,13 @@ package struct Failure: Error, Hashable, Sendable {
 
 /// The failure that an earlier run recorded for a key.
 package typealias FormerFailure = (
-    url: String, reason: FailureReason, httpStatus: Int?, hostWasDown: Bool
+    url: String, reason: FailureReason, httpStatus: Int?, host: HostMark?
 )
+
+/// The part of a URL's host in its failure, as the failure's row stores it.
+package enum HostMark: String, Sendable {
+    /// No URL of the host succeeded in the run.
+    case down
+    /// The failure was the host's, and was reported as an outage or with others of the host.
+    case fault
+}

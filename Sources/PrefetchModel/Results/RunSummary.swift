@@ -132,6 +132,8 @@ package struct RunSummary: Sendable {
     package var unlistedKeptBy: ListGap?
     package var outage: Outage?
     package var isOutageKnown = false
+    /// Hosts with failures that ended as known ones, but are new.
+    package var hostsWithNews: Set<String> = []
     /// Lines about outages of earlier runs, at hosts that have responded in this one; unescaped.
     package var endedOutages: [String] = []
     /// The numbers of images by name of a stored variant that could not be made of their new

@@ -23,11 +23,11 @@ struct FailureGroups: Sendable {
         var place: Place
         let reason: FailureReason
         var httpStatus: Int?
-        let isKnown: Bool
+        var isKnown: Bool
     }
 
     struct CauseGroup: Sendable {
-        let cause: Cause
+        var cause: Cause
         var count: Int
         /// The first entry by its position in the lists, so that a repeated run prints the same. It
         /// becomes text on demand: in a list read from its end, every failure replaces the sample.
@@ -94,10 +94,15 @@ struct FailureGroups: Sendable {
     /// The groups that `isWanted` accepts: new failures first, then the largest group.
     ///
     /// Groups that an outage explains have one cause; they are merged and are the first group.
-    func ordered(outage: Outage?, where isWanted: (Cause) -> Bool) -> [CauseGroup] {
+    /// `isNews` tells whether known failures are new after all.
+    func ordered(
+        outage: Outage?, isNews: (Cause) -> Bool = { _ in false }, where isWanted: (Cause) -> Bool
+    ) -> [CauseGroup] {
         var explained: CauseGroup?
         var others: [CauseGroup] = []
-        for group in groups where isWanted(group.cause) {
+        for var group in groups {
+            if isNews(group.cause) { group.cause.isKnown = false }
+            guard isWanted(group.cause) else { continue }
             if let outage, group.cause.isPart(of: outage) {
                 explained = explained.map { $0.joined(with: group) } ?? group
             } else {
@@ -132,11 +137,18 @@ extension FailureGroups.Cause {
 
     /// Whether an outage explains the failure; without host names, by the reason alone.
     fileprivate func isPart(of outage: Outage) -> Bool {
-        guard reason == outage.reason, Outage.canInclude(reason, httpStatus: httpStatus) else {
-            return false
-        }
+        guard outage.includes(reason, httpStatus: httpStatus) else { return false }
         guard case .host(let host) = place, !outage.hosts.isEmpty else { return true }
         return outage.hosts.contains(host)
+    }
+}
+
+extension FailureGroups.Cause {
+    /// Whether the end of the run found that failures are new, which ended as known.
+    func isNews(in summary: RunSummary) -> Bool {
+        if let outage = summary.outage, !summary.isOutageKnown, isPart(of: outage) { return true }
+        guard case .host(let host) = place else { return false }
+        return summary.hostsWithNews.contains(host)
     }
 }
 

@@ -136,7 +136,9 @@ package struct SummaryText: Sendable {
     static func entries(_ count: Int) -> String { "\(count) \(count == 1 ? "entry" : "entries")" }
 
     func listedGroups(_ summary: RunSummary) -> [FailureGroups.CauseGroup] {
-        let groups = failures.ordered(outage: summary.outage) { cause in
+        let groups = failures.ordered(
+            outage: summary.outage, isNews: { $0.isNews(in: summary) }
+        ) { cause in
             // The first line has the cause that ended the run, such as a full disk.
             !(cause.reason == .disk && summary.fatalMessage != nil) && !(isQuiet && cause.isKnown)
         }

@@ -1,11 +1,12 @@
 package import PrefetchModel
 
-/// The outages that the last run over a cache left. An outage is one fact: its failures are known
-/// until one of its hosts responds.
+/// The troubles of hosts that the last run over a cache left. An outage is one fact: once it has
+/// been reported as one, its failures are known until one of its hosts responds.
 ///
-/// Stored as text: one line for each outage, with the reason (behind `~` for a small one), the time
-/// of the report in milliseconds, and the hosts, separated by spaces. The latest ``maximumCount``
-/// outages are kept for ``longestAge``, each with at most ``maximumHosts``.
+/// Stored as text: one line for each, with the reason (behind the mark of its
+/// ``OngoingOutage/ReportedExtent``), the time of the report in milliseconds, and the hosts,
+/// separated by spaces. The latest ``maximumCount`` are kept for ``longestAge``, each with at most
+/// ``maximumHosts``.
 package struct OngoingOutages: Hashable, Sendable {
     package static let maximumCount = 8
     package static let maximumHosts = 64
@@ -20,14 +21,16 @@ package struct OngoingOutages: Hashable, Sendable {
     package init(text: String, at now: Timestamp) {
         outages = text.split(separator: "\n").compactMap { line in
             let words = line.split(separator: " ").map(String.init)
-            let isSmall = words.first?.hasPrefix("~") == true
+            let extent = OngoingOutage.ReportedExtent(
+                rawValue: String(words.first?.prefix(1) ?? ""))
             guard words.count > 1,
-                let reason = FailureReason(rawValue: String(words[0].dropFirst(isSmall ? 1 : 0))),
+                let reason = FailureReason(
+                    rawValue: String(words[0].dropFirst(extent == nil ? 0 : 1))),
                 let milliseconds = Int64(words[1])
             else { return nil }
             let outage = OngoingOutage(
                 reason: reason, hosts: Array(words.dropFirst(2)),
-                reportedAt: Timestamp(milliseconds: milliseconds), isSmall: isSmall)
+                reportedAt: Timestamp(milliseconds: milliseconds), extent: extent ?? .outage)
             return now.timeSince(outage.reportedAt) < OngoingOutages.longestAge ? outage : nil
         }
     }
@@ -36,38 +39,51 @@ package struct OngoingOutages: Hashable, Sendable {
         guard !outages.isEmpty else { return nil }
         return outages.map { outage in
             ([
-                (outage.isSmall ? "~" : "") + outage.reason.rawValue,
+                outage.extent.rawValue + outage.reason.rawValue,
                 "\(outage.reportedAt.milliseconds)",
             ] + outage.hosts)
             .joined(separator: " ")
         }.joined(separator: "\n")
     }
 
-    /// Whether an outage explains a failure at a host. The status counts only for `http-status`.
+    /// Whether a trouble explains a failure at a host. The status counts only for `http-status`,
+    /// and not for stored images of a host at fault.
     ///
-    /// A small outage explains no failure of a URL that has `failedBefore`: that one tells whether
-    /// it is new.
+    /// Trouble that was not reported as an outage explains no failure of a URL that has
+    /// `failedBefore`: that one tells whether it is new.
     package func explain(
-        _ reason: FailureReason, httpStatus: Int?, host: String, failedBefore: Bool = false
+        _ reason: FailureReason, httpStatus: Int?, host: String, failedBefore: Bool = false,
+        isStored: Bool = false
     ) -> Bool {
-        Outage.canInclude(reason, httpStatus: httpStatus)
-            && outages.contains {
-                $0.reason == reason && ($0.hosts.isEmpty || $0.hosts.contains(host))
-                    && !($0.isSmall && failedBefore)
-            }
+        outages.contains { outage in
+            outage.reason == reason && (outage.hosts.isEmpty || outage.hosts.contains(host))
+                && (Outage.canInclude(reason, httpStatus: httpStatus)
+                    || isStored && outage.extent == .fault)
+                && !(failedBefore && !outage.isReported)
+        }
     }
 
     /// Whether a run's outage was reported before, at all of its hosts.
     package func include(_ outage: Outage) -> Bool {
         outages.contains { known in
-            known.reason == outage.reason
+            known.isReported && known.reason == outage.reason
                 && (known.hosts.isEmpty
                     || !outage.hosts.isEmpty && outage.hosts.allSatisfy(known.hosts.contains))
         }
     }
 
+    /// Whether an outage of a host was reported, with any reason.
+    package func isOut(_ host: String) -> Bool {
+        outages.contains { $0.isReported && ($0.hosts.isEmpty || $0.hosts.contains(host)) }
+    }
+
+    /// Whether an earlier run has reported that most listed entries of a host fail.
+    func hasReportedMost(of host: String) -> Bool {
+        outages.contains { $0.extent != .part && ($0.hosts.isEmpty || $0.hosts.contains(host)) }
+    }
+
     /// Removes the hosts that have responded in a run, where an entry succeeded at the host, or at
-    /// any host for nil. Returns the outages that have ended, with these hosts.
+    /// any host for nil. Returns the reported outages that have ended, with these hosts.
     package mutating func end(_ hasAnswered: (String?) -> Bool) -> [OngoingOutage] {
         var ended: [OngoingOutage] = []
         var others: [OngoingOutage] = []
@@ -76,7 +92,7 @@ package struct OngoingOutages: Hashable, Sendable {
             end.hosts.removeAll { !hasAnswered($0) }
             outage.hosts.removeAll(where: hasAnswered)
             let isOver = end.hosts.isEmpty && outage.hosts.isEmpty && hasAnswered(nil)
-            if isOver || !end.hosts.isEmpty, !outage.isSmall { ended.append(end) }
+            if isOver || !end.hosts.isEmpty, outage.isReported { ended.append(end) }
             if !isOver, end.hosts.isEmpty || !outage.hosts.isEmpty { others.append(outage) }
         }
         outages = others
@@ -85,57 +101,86 @@ package struct OngoingOutages: Hashable, Sendable {
 
     /// Adds a run's outage, in place of known ones with the same reason at the same hosts.
     package mutating func add(_ outage: Outage, at now: Timestamp) {
-        add(OngoingOutage(reason: outage.reason, hosts: outage.hosts, reportedAt: now))
+        add(
+            OngoingOutage(
+                reason: outage.reason, hosts: outage.hosts, reportedAt: now,
+                extent: outage.isOfListed ? .fault : .outage))
     }
 
-    /// Adds hosts where all requests failed, unless they are known; `failing` has the reason of one
-    /// failure of each.
-    package mutating func add(failing: [String: FailureReason], at now: Timestamp) {
-        for (reason, hosts) in Dictionary(grouping: failing.keys, by: { failing[$0] }) {
-            guard let reason else { continue }
-            let new = hosts.filter { !explain(reason, httpStatus: nil, host: $0) }
-            guard !new.isEmpty else { continue }
-            add(OngoingOutage(reason: reason, hosts: new, reportedAt: now, isSmall: true))
+    /// Adds a host without any success in a run, unless an outage explains its failures. `reason`
+    /// is that of one of them.
+    package mutating func add(
+        failing host: String, _ reason: FailureReason, _ extent: OngoingOutage.ReportedExtent,
+        at now: Timestamp
+    ) {
+        let isKnown = outages.contains {
+            ($0.isReported || $0.extent == extent) && $0.reason == reason
+                && ($0.hosts.isEmpty || $0.hosts.contains(host))
         }
+        guard !isKnown else { return }
+        add(OngoingOutage(reason: reason, hosts: [host], reportedAt: now, extent: extent))
     }
 
     private mutating func add(_ outage: OngoingOutage) {
         var reportedAt = outage.reportedAt
         var hosts = Set(outage.hosts)
-        outages.removeAll { known in
-            guard known.reason == outage.reason else { return false }
-            let isSame =
-                known.hosts.isEmpty || hosts.isEmpty || known.isSmall && outage.isSmall
+        var others: [OngoingOutage] = []
+        for var known in outages {
+            let overlaps =
+                known.hosts.isEmpty || hosts.isEmpty
                 || known.hosts.contains(where: outage.hosts.contains)
-            if isSame {
+            let isSame =
+                known.isReported == outage.isReported
+                && (known.isReported ? overlaps : known.extent == outage.extent)
+            if known.reason == outage.reason, isSame {
                 if !hosts.isEmpty { hosts.formUnion(known.hosts) }
                 reportedAt = min(reportedAt, known.reportedAt)
+                continue
             }
-            return isSame
+            // A host has one entry for each reason.
+            if known.reason == outage.reason, !known.isReported {
+                known.hosts.removeAll(where: outage.hosts.contains)
+                if known.hosts.isEmpty || outage.hosts.isEmpty { continue }
+            }
+            others.append(known)
         }
-        outages.append(
+        others.append(
             OngoingOutage(
                 reason: outage.reason,
                 hosts: Array(hosts.sorted().prefix(OngoingOutages.maximumHosts)),
-                reportedAt: reportedAt, isSmall: outage.isSmall))
-        if outages.count > OngoingOutages.maximumCount { outages.removeFirst() }
+                reportedAt: reportedAt, extent: outage.extent))
+        outages = others.suffix(OngoingOutages.maximumCount)
     }
 }
 
-/// An outage that a run has reported, so that later runs report only its end.
+/// The trouble of hosts, as far as runs have reported it.
 package struct OngoingOutage: Hashable, Sendable {
+    /// The raw value is the mark of the stored line.
+    package enum ReportedExtent: String, Sendable {
+        /// An outage of the run that reported it.
+        case outage = ""
+        /// An outage by the stored images of its hosts, of failures with any status.
+        case fault = "*"
+        /// Most listed entries of the hosts failed, too few for an outage. They were reported as
+        /// failures, and their end is not reported.
+        case most = "="
+        /// The same for a part of the listed entries. That most of them fail is news.
+        case part = "~"
+    }
+
     package let reason: FailureReason
     /// See ``Outage/hosts``; empty for hosts without names, which are too many.
     package var hosts: [String]
     package var reportedAt: Timestamp
-    /// Whether it was too small for an outage: the requests of a run to these hosts failed, and
-    /// were reported as failures. Its end is not reported.
-    package var isSmall = false
+    package var extent = ReportedExtent.outage
+
+    /// Whether it was reported as an outage, so that later runs report only its end.
+    package var isReported: Bool { extent == .outage || extent == .fault }
 
     /// One line for people about its end, without a final stop and unescaped.
-    package var endText: String {
-        let place =
-            hosts.count == 1 ? hosts[0] : hosts.isEmpty ? "many hosts" : "\(hosts.count) hosts"
-        return "the outage at \(place) is over"
+    package var endText: String { "the outage at \(place) is over" }
+
+    package var place: String {
+        hosts.count == 1 ? hosts[0] : hosts.isEmpty ? "many hosts" : "\(hosts.count) hosts"
     }
 }

@@ -100,8 +100,8 @@ package struct OutageRule: Sendable {
             && FailurePolicy.failureClass(of: reason, httpStatus: httpStatus) != .ours
     }
 
-    /// Returns a host's fingerprint in ``otherReasons``: an odd multiplier separates the reasons.
-    private static func place(_ host: UInt64, _ reason: FailureReason) -> UInt64 {
+    /// Returns a host's fingerprint for one reason: an odd multiplier separates the reasons.
+    static func place(_ host: UInt64, _ reason: FailureReason) -> UInt64 {
         host &+ UInt64(reason.index + 1) &* 0x9E37_79B9_7F4A_7C15
     }
 

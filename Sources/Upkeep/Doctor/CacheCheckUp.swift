@@ -69,7 +69,8 @@ package struct CacheCheckUp: Sendable {
                 .hosts,
                 .hosts(
                     try catalog.coolingHosts(at: now),
-                    impossible: try catalog.impossibleHosts(at: now))),
+                    impossible: try catalog.impossibleHosts(at: now),
+                    down: try catalog.downHosts(at: now))),
             made(.failures, .failures(try catalog.failureCounts { $0.isBlacklisted(at: now) })),
         ]
         // An unreadable database has a line of its own.

@@ -313,9 +313,11 @@ extension Diagnosis {
             found.temporaries > 0 ? "\(counted(found.temporaries, "file")) in progress" : "none")
     }
 
-    /// Returns the line about hosts that are not requested, or have `impossible` waits.
+    /// Returns the line about hosts that are not requested, have `impossible` waits, or were `down`
+    /// in the last run.
     package static func hosts(
-        _ cooling: [(host: String, until: Timestamp)], impossible: [String] = []
+        _ cooling: [(host: String, until: Timestamp)], impossible: [String] = [],
+        down: [(place: String, reason: FailureReason, since: Timestamp)] = []
     ) -> Diagnosis {
         if let host = impossible.first {
             let others = impossible.count > 1 ? " and \(impossible.count - 1) more" : ""
@@ -323,7 +325,14 @@ extension Diagnosis {
                 .hosts, "\(host)\(others): the stored pause or pace is impossible and ignored",
                 remedy: "`prefetch hosts clear \(host)` forgets it")
         }
-        guard let first = cooling.first else { return .ok(.hosts, "no host is given up") }
+        guard let first = cooling.first else {
+            guard let first = down.first else { return .ok(.hosts, "no host is down or given up") }
+            let others = down.count > 1 ? " and \(down.count - 1) more" : ""
+            return .wrong(
+                .hosts,
+                "\(first.place)\(others): down since \(first.since), \(first.reason.rawValue)",
+                remedy: "check the origin (--online); `prefetch failed list` shows the failures")
+        }
         let others = cooling.count > 1 ? " and \(cooling.count - 1) more" : ""
         return .wrong(
             .hosts,

@@ -195,13 +195,26 @@ struct RunSession {
         let held = HeldCache(
             path: cachePath, lock: command.result.lock.limited(to: timeLeft),
             isQuiet: command.showing.quiet)
-        let cache = try held.openUnlessSkipped(
-            hint: "--lock wait waits for it, --lock skip exits 0"
-        ) {
-            try OpenCache.openForRun(
-                path: cachePath, waiting: $0, openFolders: configuration.openFolders,
-                check: command.freshness.fileCheck, mode: command.disk.mode,
-                at: WallClock.now(), whenHeld: $1)
+        let startedAt = WallClock.now()
+        let cache: OpenCache?
+        do {
+            cache = try held.openUnlessSkipped(
+                hint: "--lock wait waits for it, --lock skip exits 0"
+            ) {
+                try OpenCache.openForRun(
+                    path: cachePath, waiting: $0, openFolders: configuration.openFolders,
+                    check: command.freshness.fileCheck, mode: command.disk.mode,
+                    at: WallClock.now(), whenHeld: $1)
+            }
+        } catch let error as StorageError {
+            if error.isDiskFull {
+                UnloggedRuns.note(
+                    UnloggedRuns.UnloggedRun(
+                        startedAt: startedAt, endedAt: WallClock.now(), exitStatus: 2,
+                        manifest: configuration.manifests.joined(separator: "\n")),
+                    inCache: cachePath)
+            }
+            throw error
         }
         guard let cache else { return nil }
         let repairs = repairMessages(cache)

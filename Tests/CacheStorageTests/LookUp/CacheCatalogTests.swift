@@ -212,7 +212,7 @@ struct CacheCatalogTests {
         var settled = 0
         try cache.failures.settle(run: 3) { _ in
             settled += 1
-            return (.permanent, 1, Timestamp(milliseconds: 9), isHostDown: false)
+            return (.permanent, 1, Timestamp(milliseconds: 9), host: nil)
         }
         #expect(settled == numbers.count)
         var seen = 0

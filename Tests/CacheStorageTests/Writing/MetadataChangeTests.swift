@@ -298,7 +298,7 @@ struct MetadataChangeTests {
 
     private func settled(_ run: Int64, blacklistedUntil: Timestamp?) throws {
         try cache.failures.settle(run: run) { record in
-            (.permanent, record.streak.runsInARow + 1, blacklistedUntil, isHostDown: false)
+            (.permanent, record.streak.runsInARow + 1, blacklistedUntil, host: nil)
         }
     }
 

@@ -38,7 +38,7 @@ Image.MAX_IMAGE_PIXELS = None
 EXTENSIONS = {kind: kind for kind in
               ("png", "webp", "gif", "bmp", "tiff", "avif", "jxl", "jp2", "ico", "svg", "pdf")}
 EXTENSIONS |= {"jpeg": "jpg", "heif": "heic"}
-TOP_LEVEL = {"CACHEDIR.TAG", "lock", "crashes", "content", "tmp", "snapshot.sqlite",
+TOP_LEVEL = {"CACHEDIR.TAG", "lock", "crashes", "unlogged", "content", "tmp", "snapshot.sqlite",
              "lists", "status"} | {
     "prefetch.sqlite" + suffix for suffix in ("", "-wal", "-shm")
 }

@@ -1,0 +1,115 @@
+package import PrefetchModel
+
+/// Finds the hosts that are at fault for the failures of their images.
+///
+/// A stored image is a witness: its URL was right. A host is at fault if at least
+/// ``minimumStored`` of its stored images were requested or are blacklisted, and more than half of
+/// these have the same failure, of any kind. So a maintenance page with status 200, or 404s after
+/// a broken deployment, blacklist nothing that is stored.
+///
+/// The rule receives each requested entry once, at its end, and each entry that ends blacklisted.
+/// All HTTP statuses are one kind. O(1) for each entry; memory grows by about 24 bytes for each
+/// host, and twice that for a failing one.
+package struct HostFaultRule: Sendable {
+    package static let minimumStored = 5
+    /// Longer failures of an image are its own: the usual blacklist applies.
+    package static let longestFault = FailurePolicy.maximumBlacklistDuration
+
+    /// Entries of one host, and the part with stored images.
+    struct EntryCounts: Hashable, Sendable {
+        private(set) var all: UInt32 = 0
+        private(set) var stored: UInt32 = 0
+
+        mutating func count(isStored: Bool) {
+            // Saturates; no list has four billion lines.
+            if all < .max { all += 1 }
+            if isStored, stored < .max { stored += 1 }
+        }
+    }
+
+    private var succeeded = FingerprintTable<EntryCounts>()
+    private var failed = FingerprintTable<EntryCounts>()
+    private var failedByReason = FingerprintTable<EntryCounts>()
+    /// Hosts that may be at fault, with the reason of most stored failures so far.
+    private var suspects: [String: Set<FailureReason>] = [:]
+
+    /// The most hosts that are reported; the verdict about a host has no limit.
+    private static let maximumSuspects = 4096
+
+    package init() {}
+
+    package mutating func succeeded(host: String, isStored: Bool) {
+        let place = HostFingerprint(host).bits
+        let number = succeeded.insert(place, EntryCounts())
+        succeeded[number].count(isStored: isStored)
+    }
+
+    /// Notes a requested entry that failed, or one that an earlier run's failure blacklists.
+    package mutating func failed(
+        host: String, reason: FailureReason, httpStatus: Int?, isStored: Bool
+    ) {
+        // Faults of this machine or of the user's settings say nothing about the host.
+        guard
+            FailurePolicy.failureClass(of: reason, httpStatus: httpStatus) != .ours
+                || FailurePolicy.isKnown(of: reason, httpStatus: httpStatus)
+        else { return }
+        let place = HostFingerprint(host).bits
+        let number = failed.insert(place, EntryCounts())
+        failed[number].count(isStored: isStored)
+        let ofReason = failedByReason.insert(OutageRule.place(place, reason), EntryCounts())
+        failedByReason[ofReason].count(isStored: isStored)
+        if isStored, failedByReason[ofReason].stored > HostFaultRule.minimumStored / 2,
+            suspects[host] != nil || suspects.count < HostFaultRule.maximumSuspects
+        {
+            suspects[host, default: []].insert(reason)
+        }
+    }
+
+    private func counts(
+        of host: String, _ reason: FailureReason
+    ) -> (affected: EntryCounts, failed: EntryCounts, succeeded: EntryCounts) {
+        let place = HostFingerprint(host).bits
+        return (
+            failedByReason[bits: OutageRule.place(place, reason)] ?? EntryCounts(),
+            failed[bits: place] ?? EntryCounts(), succeeded[bits: place] ?? EntryCounts()
+        )
+    }
+
+    /// Whether a failure of a stored image is its host's.
+    package func isAtFault(_ host: String, for reason: FailureReason) -> Bool {
+        let (affected, failed, succeeded) = counts(of: host, reason)
+        let asked = failed.stored + succeeded.stored
+        return asked >= HostFaultRule.minimumStored && affected.stored > asked - affected.stored
+    }
+
+    /// Whether a host is at fault, with any reason.
+    package func hasFault(_ host: String) -> Bool {
+        suspects[host]?.contains { isAtFault(host, for: $0) } ?? false
+    }
+
+    /// The hosts at fault with the reason, by name; only one reason can be that of most images.
+    package var faults: [(host: String, reason: FailureReason)] {
+        suspects.sorted { $0.key < $1.key }.compactMap { host, reasons in
+            reasons.first { isAtFault(host, for: $0) }.map { (host, $0) }
+        }
+    }
+
+    /// Returns how many of a host's listed entries failed, for one reason or for any, and how many
+    /// entries are listed, if those are more than half; else nil.
+    ///
+    /// Fresh entries are listed, too. `storedListed` returns the number of stored images of a host
+    /// that the lists name, or any number above `limit`.
+    package func share(
+        of host: String, _ reason: FailureReason?,
+        storedListed: (_ host: String, _ limit: Int) throws -> Int
+    ) rethrows -> (failures: Int, listed: Int)? {
+        let (ofReason, failed, succeeded) = counts(of: host, reason ?? .internal)
+        let failures = Int(reason == nil ? failed.all : ofReason.all)
+        let asked = Int(failed.all) + Int(succeeded.all)
+        guard failures > asked - failures else { return nil }
+        let storedAsked = Int(failed.stored) + Int(succeeded.stored)
+        let stored = try storedListed(host, storedAsked + failures)
+        let listed = asked + max(0, stored - storedAsked)
+        return failures > listed - failures ? (failures, listed) : nil
+    }
+}

@@ -1,0 +1,91 @@
+import PrefetchModel
+import Testing
+
+@testable import Scheduling
+
+@Suite(.timeLimit(.minutes(15)))
+struct HostFaultRuleTests {
+    private static let host = "https://a"
+
+    /// Failures of every kind that an origin can cause.
+    static let kinds: [(reason: FailureReason, status: Int?)] = [
+        (.dns, nil), (.connect, nil), (.tls, nil), (.timeout, nil), (.stalled, nil),
+        (.interrupted, nil), (.redirect, 301), (.httpStatus, 404), (.httpStatus, 410),
+        (.httpStatus, 400), (.httpStatus, 403), (.httpStatus, 500), (.httpStatus, 503),
+        (.tooLarge, 200), (.notAnImage, 200), (.corruptImage, 200), (.tooManyPixels, 200),
+        (.unsupportedImage, 200), (.uncacheable, 200),
+    ]
+
+    private static func rule(
+        failed: Int, good: Int, _ kind: (reason: FailureReason, status: Int?), isStored: Bool = true
+    ) -> HostFaultRule {
+        var rule = HostFaultRule()
+        for _ in 0..<failed {
+            rule.failed(
+                host: host, reason: kind.reason, httpStatus: kind.status, isStored: isStored)
+        }
+        for _ in 0..<good { rule.succeeded(host: host, isStored: isStored) }
+        return rule
+    }
+
+    @Test(arguments: kinds)
+    func mostStoredImagesOfAHostAreWitnesses(kind: (reason: FailureReason, status: Int?)) {
+        let shares: [(failed: Int, good: Int, isAtFault: Bool)] = [
+            (5, 0, true), (4, 0, false), (3, 2, true), (2, 3, false), (3, 3, false), (4, 3, true),
+            (4, 1, true), (500, 499, true), (500, 500, false), (3, 1, false),
+        ]
+        for (failed, good, isAtFault) in shares {
+            let rule = Self.rule(failed: failed, good: good, kind)
+            #expect(
+                rule.isAtFault(Self.host, for: kind.reason) == isAtFault, "\(failed) of \(good)")
+            #expect(rule.faults.map(\.host) == (isAtFault ? [Self.host] : []))
+            #expect(!rule.isAtFault("https://b", for: kind.reason))
+            let other: FailureReason = kind.reason == .dns ? .tls : .dns
+            #expect(!rule.isAtFault(Self.host, for: other))
+            let unknown = Self.rule(failed: failed, good: good, kind, isStored: false)
+            #expect(!unknown.isAtFault(Self.host, for: kind.reason))
+        }
+    }
+
+    /// Faults of this machine and of the user's settings are no host's.
+    @Test(arguments: [
+        FailureReason.disk, .internal, .bodyFilter, .refusedAddress, .invalidEntry, .notSelected,
+    ])
+    func ownFaultsBlameNoHost(reason: FailureReason) {
+        #expect(Self.rule(failed: 50, good: 0, (reason, nil)).faults.isEmpty)
+    }
+
+    @Test func statusesAreOneKindAndReasonsAreNot() {
+        var rule = HostFaultRule()
+        for status in [404, 500, 503, 403] {
+            rule.failed(host: Self.host, reason: .httpStatus, httpStatus: status, isStored: true)
+        }
+        for _ in 0..<3 {
+            rule.failed(host: Self.host, reason: .notAnImage, httpStatus: 200, isStored: true)
+        }
+        #expect(rule.faults.map(\.reason) == [.httpStatus])
+        rule.failed(host: Self.host, reason: .notAnImage, httpStatus: 200, isStored: true)
+        #expect(rule.faults.isEmpty)
+    }
+
+    /// The other images are fresh, or were requested with success.
+    @Test func shareCountsAllListedEntries() {
+        for (failed, good, stored, share) in [
+            (40, 0, 40, 40), (21, 0, 40, 40), (20, 0, 40, nil), (5, 0, 1000, nil),
+            (21, 19, 40, 40), (20, 20, 40, nil), (1, 0, 1, 1), (1, 0, 2, nil),
+        ] {
+            let rule = Self.rule(failed: failed, good: good, (.httpStatus, 500))
+            for reason in [FailureReason.httpStatus, nil] {
+                let found = rule.share(of: Self.host, reason) { _, limit in
+                    min(stored, limit + 1)
+                }
+                #expect(found?.failures == share.map { _ in failed }, "\(failed) of \(stored)")
+                #expect(found?.listed == share, "\(failed) of \(stored)")
+            }
+        }
+        // Images that were never stored count as listed.
+        var rule = Self.rule(failed: 6, good: 0, (.httpStatus, 404))
+        for _ in 0..<6 { rule.succeeded(host: Self.host, isStored: false) }
+        #expect(rule.share(of: Self.host, .httpStatus) { _, _ in 6 } == nil)
+    }
+}
