@@ -20,6 +20,16 @@ typedef struct {
     const uint8_t *input;
     size_t input_length;
     size_t offset;
+    /// The end of the chunk at `offset`; the end of the input for a cut or unknown one.
+    size_t chunk_end;
+    /// The first and the last chunk of image data; 0 without one.
+    size_t first_data, last_data;
+    /// The end of the chunks that follow the first without a gap.
+    size_t data_end;
+    /// The palettes before them, at most one.
+    int palettes;
+    /// Whether the rest of the file is checked, and the library gets an end chunk in its place.
+    bool has_checked_rest;
     int warnings;
     cpng_image *image;
     uint8_t *row;
@@ -78,15 +88,109 @@ static void on_warning(png_structp png, png_const_charp text) {
     if (++s->warnings > s->limits->maximum_warnings) fail(s, CCODEC_LIMIT, "too many warnings");
 }
 
+enum { SIGNATURE = 8 };
+
+static _Noreturn void fail_in_chunk(session *s, const uint8_t *chunk, const char *text) {
+    char named[32];
+    snprintf(named, sizeof named, "%.4s: %s", (const char *)chunk + CPNG_CHUNK_LENGTH, text);
+    fail(s, CCODEC_CORRUPT, named);
+}
+
+/// Also checks the critical chunks before the image data. Some versions of the library accept
+/// damaged and repeated palettes that are suggestions.
+static void find_image_data(session *s) {
+    size_t offset = SIGNATURE, bytes;
+    if (s->input_length < SIGNATURE) return;
+    for (; (bytes = cpng_chunk_bytes(s->input, s->input_length, offset)) > 0; offset += bytes) {
+        if (cpng_is_type(s->input + offset, "IEND")) return;
+        const uint8_t *chunk = s->input + offset;
+        bool is_data = cpng_is_type(chunk, "IDAT");
+        if (s->first_data == 0 && !is_data && !cpng_is_ancillary(chunk)) {
+            if (!cpng_is_intact(chunk, bytes)) fail_in_chunk(s, chunk, "CRC error");
+            bool is_repeated = cpng_is_type(chunk, "PLTE") && s->palettes++ > 0;
+            if (is_repeated) fail_in_chunk(s, chunk, "out of place");
+        }
+        if (!is_data) continue;
+        if (s->first_data == 0) s->first_data = s->data_end = offset;
+        if (s->data_end == offset) s->data_end += bytes;
+        s->last_data = offset;
+    }
+}
+
+/// Whether a chunk is the valid palette of a truecolour picture, which only suggests colours. Some
+/// versions forget a transparent colour before it.
+static bool is_suggestion(const session *s, const uint8_t *chunk) {
+    enum { HEADER_END = 33, COLOR_TYPE = 25 };
+    size_t offset = (size_t)(chunk - s->input);
+    if (s->palettes == 0 || offset < HEADER_END || offset >= s->first_data) return false;
+    size_t bytes = cpng_chunk_bytes(s->input, s->input_length, offset);
+    size_t colors = (bytes - CPNG_CHUNK_FRAME) / 3;
+    return cpng_is_type(chunk, "PLTE") && (s->input[COLOR_TYPE] & 3) == PNG_COLOR_MASK_COLOR
+        && bytes % 3 == 0 && colors > 0 && colors <= 256;
+}
+
+/// Whether the library reads a chunk: one that is critical, tRNS, or what separates image data.
+///
+/// Versions differ in the ancillary chunks that they know, in the order and the sizes that they
+/// accept, and in what one does to another. None of this applies to chunks that they do not see.
+static bool is_read(const session *s, const uint8_t *chunk) {
+    if (!cpng_is_ancillary(chunk)) return !is_suggestion(s, chunk);
+    size_t offset = (size_t)(chunk - s->input);
+    bool is_leading = s->first_data == 0 || offset < s->first_data;
+    return is_leading ? cpng_is_type(chunk, "tRNS") : offset < s->last_data;
+}
+
+static const uint8_t end_chunk[] = {0, 0, 0, 0, 'I', 'E', 'N', 'D', 0xAE, 0x42, 0x60, 0x82};
+
+static void enter_chunk(session *s) {
+    size_t bytes;
+    if (s->has_checked_rest && s->offset >= s->data_end) {
+        s->input = end_chunk;
+        s->input_length = s->chunk_end = sizeof end_chunk;
+        s->offset = 0;
+        return;
+    }
+    while ((bytes = cpng_chunk_bytes(s->input, s->input_length, s->offset)) > 0
+           && !is_read(s, s->input + s->offset)) {
+        s->offset += bytes;
+    }
+    s->chunk_end = bytes > 0 ? s->offset + bytes : s->input_length;
+}
+
 static void on_read(png_structp png, png_bytep bytes, size_t count) {
     session *s = png_get_io_ptr(png);
     // A few kilobytes may unpack to megabytes of a row.
     check_interruption(s, 4 * (uint64_t)count);
-    if (count > s->input_length - s->offset) {
-        fail(s, CCODEC_TRUNCATED, "the data ends before the image does");
+    while (count > 0) {
+        if (s->offset == s->chunk_end) enter_chunk(s);
+        size_t part = s->chunk_end - s->offset;
+        if (part == 0) fail(s, CCODEC_TRUNCATED, "the data ends before the image does");
+        if (part > count) part = count;
+        memcpy(bytes, s->input + s->offset, part);
+        s->offset += part;
+        bytes += part;
+        count -= part;
     }
-    memcpy(bytes, s->input + s->offset, count);
-    s->offset += count;
+}
+
+/// Checks the chunks behind the image data, which have no effect on it: critical ones for damage,
+/// and for another header. Versions of the library differ here, so it does not see them.
+static void check_rest(session *s) {
+    for (size_t offset = s->data_end, bytes;; offset += bytes) {
+        const uint8_t *chunk = s->input + offset;
+        bytes = cpng_chunk_bytes(s->input, s->input_length, offset);
+        if (bytes == 0) {
+            if (s->input_length - offset >= CPNG_CHUNK_HEAD && !cpng_has_valid_head(chunk)) {
+                fail(s, CCODEC_CORRUPT, "invalid chunk type");
+            }
+            fail(s, CCODEC_TRUNCATED, "the data ends before the image does");
+        }
+        if (cpng_is_ancillary(chunk)) continue;
+        if (cpng_is_type(chunk, "IHDR")) fail_in_chunk(s, chunk, "out of place");
+        if (!cpng_is_intact(chunk, bytes)) fail_in_chunk(s, chunk, "CRC error");
+        if (cpng_is_type(chunk, "IEND")) break;
+    }
+    s->has_checked_rest = true;
 }
 
 static void open_source(session *s) {
@@ -98,14 +202,11 @@ static void open_source(session *s) {
     uint64_t side = s->limits->maximum_pixels < PNG_UINT_31_MAX
         ? s->limits->maximum_pixels : PNG_UINT_31_MAX;
     png_set_user_limits(png, (png_uint_32)side, (png_uint_32)side);
-    png_set_chunk_cache_max(png, s->limits->maximum_cached_chunks);
-    png_set_chunk_malloc_max(png, s->limits->maximum_chunk_bytes);
+    // The chunks that it reads have small limits of their own, and it holds no image data. Some
+    // versions apply this one even to data that they pass over.
+    png_set_chunk_malloc_max(png, 0);
     // A wrong checksum ends the decode in a critical chunk and drops an ancillary one.
     png_set_crc_action(png, PNG_CRC_ERROR_QUIT, PNG_CRC_WARN_DISCARD);
-    // Skipped unread: chunks that are not stored, or that unpack to many times their size.
-    static const png_byte skipped[] =
-        "bKGD\0eXIf\0hIST\0iCCP\0iTXt\0oFFs\0pCAL\0pHYs\0sCAL\0sPLT\0tEXt\0tIME\0zTXt";
-    png_set_keep_unknown_chunks(png, PNG_HANDLE_CHUNK_NEVER, skipped, (int)(sizeof skipped / 5));
     png_read_info(png, s->info);
     cpng_image *image = s->image;
     image->width = png_get_image_width(png, s->info);
@@ -162,19 +263,6 @@ static void read_rows(session *s) {
     }
 }
 
-static unsigned valid_chunks(const session *s) {
-    static const struct { png_uint_32 library; unsigned ours; } names[] = {
-        {PNG_INFO_gAMA, CPNG_HAS_GAMA}, {PNG_INFO_cHRM, CPNG_HAS_CHRM},
-        {PNG_INFO_sRGB, CPNG_HAS_SRGB}, {PNG_INFO_sBIT, CPNG_HAS_SBIT},
-        {PNG_INFO_tRNS, CPNG_HAS_TRNS},
-    };
-    unsigned chunks = 0;
-    for (size_t index = 0; index < sizeof names / sizeof *names; index++) {
-        if (png_get_valid(s->png, s->info, names[index].library)) chunks |= names[index].ours;
-    }
-    return chunks;
-}
-
 static void take_colours(session *s, cpng_colours *colours) {
     memset(colours, 0, sizeof *colours);
     for (int index = 0; index < 256; index++) colours->palette[index] = 0xFF;
@@ -204,8 +292,10 @@ static void take_colours(session *s, cpng_colours *colours) {
 
 /// Reads the image data in one call if it is plain. Returns false, with nothing changed, to leave
 /// it to libpng: interlaced, damaged or unusual data. So only libpng words errors.
+///
+/// The library has then read only what precedes the image data, and reads nothing more: it promises
+/// nothing about a caller that takes the data away from it.
 static bool read_whole(session *s) {
-    enum { HEAD = 8 };
     cpng_image *image = s->image;
     // The library may still warn about indices beyond the palette.
     bool has_warnings_left = s->warnings < s->limits->maximum_warnings;
@@ -218,15 +308,10 @@ static bool read_whole(session *s) {
         || !cpng_is_unpacked_at_once(total, 0)) {
         return false;
     }
-    // The library accepts an image chunk above the limit up to the size of the rows in stored
-    // blocks.
-    uint64_t longest = s->limits->maximum_chunk_bytes, stored = total + 5 * (total / 32768) + 11;
-    if (longest < stored) longest = stored;
     cpng_image_data data;
-    // The head of the first chunk has been read.
-    if (!cpng_find_image_data(s->input, s->input_length, s->offset - HEAD, longest, &data)) {
-        return false;
-    }
+    if (!cpng_find_image_data(s->input, s->input_length, s->first_data, &data)) return false;
+    // Two places: what the library says depends on the rows that the first has.
+    if (s->last_data >= data.end) return false;
     uint64_t joined = data.chunks > 1 ? data.length : 0;
     if (total + joined > s->limits->maximum_whole_bytes) return false;
     check_interruption(s, total);
@@ -240,16 +325,12 @@ static bool read_whole(session *s) {
     }
     if (!is_whole || !s->keeps_rows) cpng_image_free(image);
     if (!is_whole) return false;
-    s->offset = data.end;
     image->is_whole = true;
     return true;
 }
 
 /// Finishes rows that were unpacked in one call.
 static void finish_whole(session *s) {
-    // The library has not seen the end of the image data, and looks for it unless told to skip such
-    // chunks.
-    png_set_keep_unknown_chunks(s->png, PNG_HANDLE_CHUNK_NEVER, (png_const_bytep) "IDAT", 1);
     cpng_image *image = s->image;
     check_interruption(s, (image->row_bytes + 1) * image->height);
     if (!s->keeps_rows) return;
@@ -259,15 +340,18 @@ static void finish_whole(session *s) {
 static ccodec_status run_read(session *s) {
     uint64_t begin = cinterruption_processor_time();
     if (setjmp(s->jump)) return s->status;
+    find_image_data(s);
     open_source(s);
-    s->image->chunks = valid_chunks(s);
+    s->image->has_transparency = png_get_valid(s->png, s->info, PNG_INFO_tRNS) != 0;
     if (s->colours != NULL) take_colours(s, s->colours);
     if (read_whole(s)) {
+        check_rest(s);
         finish_whole(s);
     } else {
         read_rows(s);
+        check_rest(s);
+        png_read_end(s->png, NULL);
     }
-    png_read_end(s->png, NULL);
     s->image->nanoseconds = cinterruption_processor_time() - begin;
     return CCODEC_OK;
 }
@@ -282,6 +366,7 @@ static ccodec_status read_image(
     image->interruption = limits->interruption;
     s.input = source;
     s.input_length = length;
+    s.chunk_end = length < SIGNATURE ? length : SIGNATURE;
     s.limits = limits;
     s.message = message;
     s.image = image;

@@ -26,36 +26,43 @@ static uint32_t load_32(const uint8_t *bytes) {
         | bytes[3];
 }
 
-// A chunk: its length, four letters, the data, and the checksum of letters and data.
-enum { LENGTH = 4, TYPE = 4, HEAD = LENGTH + TYPE, CHECKSUM = 4, FRAME = HEAD + CHECKSUM };
+bool cpng_is_type(const uint8_t *chunk, const char *type) {
+    return memcmp(chunk + CPNG_CHUNK_LENGTH, type, CPNG_CHUNK_TYPE) == 0;
+}
 
-static bool is_type(const uint8_t *chunk, const char *type) {
-    return memcmp(chunk + LENGTH, type, TYPE) == 0;
+bool cpng_is_ancillary(const uint8_t *chunk) { return chunk[CPNG_CHUNK_LENGTH] & 0x20; }
+
+bool cpng_has_valid_head(const uint8_t *chunk) {
+    for (int index = 0; index < CPNG_CHUNK_TYPE; index++) {
+        uint8_t letter = chunk[CPNG_CHUNK_LENGTH + index] | 0x20;
+        if (letter < 'a' || letter > 'z') return false;
+    }
+    return load_32(chunk) <= INT32_MAX;
+}
+
+size_t cpng_chunk_bytes(const uint8_t *source, size_t length, size_t offset) {
+    size_t left = length - offset;
+    if (left < CPNG_CHUNK_FRAME || !cpng_has_valid_head(source + offset)) return 0;
+    size_t count = load_32(source + offset);
+    return count <= left - CPNG_CHUNK_FRAME ? CPNG_CHUNK_FRAME + count : 0;
+}
+
+bool cpng_is_intact(const uint8_t *chunk, size_t bytes) {
+    size_t end = bytes - CPNG_CHUNK_CHECKSUM;
+    return libdeflate_crc32(0, chunk + CPNG_CHUNK_LENGTH, end - CPNG_CHUNK_LENGTH)
+        == load_32(chunk + end);
 }
 
 bool cpng_find_image_data(
-    const uint8_t *source, size_t length, size_t begin, uint64_t maximum_chunk_bytes,
-    cpng_image_data *data) {
-    *data = (cpng_image_data){.source = source, .begin = begin};
-    size_t offset = begin;
-    while (length - offset >= FRAME && is_type(source + offset, "IDAT")) {
-        const uint8_t *chunk = source + offset;
-        size_t count = load_32(chunk);
-        if (count > length - offset - FRAME || count > maximum_chunk_bytes) return false;
-        data->length += count;
-        if (!cpng_is_unpacked_at_once(0, data->length)) return false;
-        uint32_t checksum = libdeflate_crc32(0, chunk + LENGTH, TYPE + count);
-        if (checksum != load_32(chunk + HEAD + count)) return false;
+    const uint8_t *source, size_t length, size_t begin, cpng_image_data *data) {
+    *data = (cpng_image_data){.source = source, .begin = begin, .end = begin};
+    for (size_t bytes; (bytes = cpng_chunk_bytes(source, length, data->end)) > 0;) {
+        const uint8_t *chunk = source + data->end;
+        if (!cpng_is_type(chunk, "IDAT")) break;
+        data->length += bytes - CPNG_CHUNK_FRAME;
+        if (!cpng_is_unpacked_at_once(0, data->length) || !cpng_is_intact(chunk, bytes)) return false;
         data->chunks++;
-        offset += FRAME + count;
-    }
-    data->end = offset;
-    // If image data follows elsewhere, libpng reads the file: its message depends on the rows read.
-    while (length - offset >= HEAD && !is_type(source + offset, "IEND")) {
-        size_t count = load_32(source + offset);
-        if (is_type(source + offset, "IDAT")) return false;
-        if (length - offset - HEAD < CHECKSUM || count > length - offset - FRAME) break;
-        offset += FRAME + count;
+        data->end += bytes;
     }
     return data->length > 0;
 }
@@ -67,16 +74,16 @@ static uint8_t *joined(const cpng_image_data *data) {
     uint8_t *target = stream;
     for (size_t offset = data->begin; offset < data->end;) {
         size_t count = load_32(data->source + offset);
-        memcpy(target, data->source + offset + HEAD, count);
+        memcpy(target, data->source + offset + CPNG_CHUNK_HEAD, count);
         target += count;
-        offset += FRAME + count;
+        offset += CPNG_CHUNK_FRAME + count;
     }
     return stream;
 }
 
 bool cpng_unpack_image_data(const cpng_image_data *data, uint8_t *rows, size_t row_bytes) {
     bool is_joined = data->chunks > 1;
-    const uint8_t *stream = is_joined ? joined(data) : data->source + data->begin + HEAD;
+    const uint8_t *stream = is_joined ? joined(data) : data->source + data->begin + CPNG_CHUNK_HEAD;
     if (stream == NULL) return false;
     size_t taken;
     bool is_whole = cpng_has_whole_window(*stream, row_bytes)

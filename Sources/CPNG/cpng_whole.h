@@ -21,6 +21,29 @@ bool cpng_has_whole_window(uint8_t first, size_t rows);
 bool cpng_unpack(
     const uint8_t *stream, size_t length, uint8_t *rows, size_t row_bytes, size_t *taken);
 
+/// A chunk: its length, four letters, the data, and the checksum of letters and data.
+enum {
+    CPNG_CHUNK_LENGTH = 4,
+    CPNG_CHUNK_TYPE = 4,
+    CPNG_CHUNK_HEAD = CPNG_CHUNK_LENGTH + CPNG_CHUNK_TYPE,
+    CPNG_CHUNK_CHECKSUM = 4,
+    CPNG_CHUNK_FRAME = CPNG_CHUNK_HEAD + CPNG_CHUNK_CHECKSUM,
+};
+
+/// Whether the type is letters and the length is valid.
+bool cpng_has_valid_head(const uint8_t *chunk);
+
+/// Returns the size of the chunk at `offset` with its frame; 0 if it is cut or has no valid head.
+size_t cpng_chunk_bytes(const uint8_t *source, size_t length, size_t offset);
+
+bool cpng_is_type(const uint8_t *chunk, const char *type);
+
+/// Whether a decoder may pass over the chunk (PNG section 5.4).
+bool cpng_is_ancillary(const uint8_t *chunk);
+
+/// Whether the checksum of a whole chunk is right.
+bool cpng_is_intact(const uint8_t *chunk, size_t bytes);
+
 /// A file's image data: consecutive chunks from `begin`.
 typedef struct {
     /// The whole file.
@@ -34,11 +57,9 @@ typedef struct {
 } cpng_image_data;
 
 /// Finds the image data with a first chunk at `begin`. Returns false to leave it to libpng: if it
-/// is cut, in two places, or more than is unpacked in one piece; after a wrong checksum; and if a
-/// chunk exceeds `maximum_chunk_bytes`.
+/// is damaged, or more than is unpacked in one piece.
 bool cpng_find_image_data(
-    const uint8_t *source, size_t length, size_t begin, uint64_t maximum_chunk_bytes,
-    cpng_image_data *data);
+    const uint8_t *source, size_t length, size_t begin, cpng_image_data *data);
 
 /// Unpacks image data to rows with their filter types. Returns false to leave it to libpng:
 /// anything but exactly one stream of exactly the rows, or no memory.

@@ -45,6 +45,34 @@ static void on_read(png_structp png, png_bytep bytes, size_t count) {
     s->remaining -= count;
 }
 
+static uint32_t load_32(const uint8_t *bytes) {
+    return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3];
+}
+
+/// Exchanges tRNS and a suggested palette that directly follows it, in a copy: libpng before 1.6.47
+/// forgets the transparent colour there. Returns NULL for other files, and without memory.
+static uint8_t *reordered(const uint8_t *input, size_t length) {
+    enum { HEADER_END = 33, COLOR_TYPE = 25, FRAME = 12 };
+    for (size_t offset = HEADER_END; length > offset && length - offset >= 2 * FRAME;) {
+        size_t bytes = load_32(input + offset) + (size_t)FRAME;
+        if (bytes > length - offset - FRAME) return NULL;
+        const uint8_t *next = input + offset + bytes;
+        if (memcmp(input + offset + 4, "tRNS", 4) == 0 && memcmp(next + 4, "PLTE", 4) == 0
+            && (input[COLOR_TYPE] & 3) == PNG_COLOR_MASK_COLOR) {
+            size_t other = load_32(next) + (size_t)FRAME;
+            if (other > length - offset - bytes) return NULL;
+            uint8_t *copy = malloc(length);
+            if (copy == NULL) return NULL;
+            memcpy(copy, input, length);
+            memcpy(copy + offset, next, other);
+            memcpy(copy + offset + other, input + offset, bytes);
+            return copy;
+        }
+        offset += bytes;
+    }
+    return NULL;
+}
+
 static void decode(session *s, uint64_t maximum_pixels) {
     creference_picture *picture = s->picture;
     if (setjmp(s->jump)) return;
@@ -88,9 +116,11 @@ void creference_decode_png(
     session s;
     memset(&s, 0, sizeof s);
     s.picture = picture;
-    s.input = source;
+    uint8_t *copy = reordered(source, length);
+    s.input = copy != NULL ? copy : source;
     s.remaining = length;
     decode(&s, maximum_pixels);
     png_destroy_read_struct(&s.png, &s.info, NULL);
+    free(copy);
     if (picture->verdict >= CREFERENCE_REFUSED) creference_free(picture);
 }

@@ -34,8 +34,7 @@ package enum PNGReading {
             maximumPixels: Int, maximumWarnings: Int
         ) {
             var limits = cpng_limits(
-                maximum_pixels: UInt64(maximumPixels), maximum_chunk_bytes: 4 << 20,
-                maximum_cached_chunks: 128, maximum_warnings: Int32(maximumWarnings),
+                maximum_pixels: UInt64(maximumPixels), maximum_warnings: Int32(maximumWarnings),
                 maximum_whole_bytes: wholeBytes, interruption: nil)
             guard let start = source.baseAddress?.assumingMemoryBound(to: UInt8.self) else {
                 status = CCODEC_TRUNCATED
@@ -63,7 +62,7 @@ package enum PNGReading {
         private var form: [Int] {
             [
                 Int(image.width), Int(image.height), Int(image.bit_depth), Int(image.color_type),
-                image.row_bytes, Int(image.filter_distance), Int(image.chunks),
+                image.row_bytes, Int(image.filter_distance), image.has_transparency ? 1 : 0,
                 image.rows == nil ? 0 : 1,
             ]
         }

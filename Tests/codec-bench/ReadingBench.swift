@@ -12,8 +12,8 @@ extension CodecBench {
         var (pixels, wholeFiles) = (0, 0)
         let bench = PairedBench(files: files.count, rounds: rounds) { file, way, isFirst in
             var limits = cpng_limits(
-                maximum_pixels: 1 << 30, maximum_chunk_bytes: 4 << 20, maximum_cached_chunks: 128,
-                maximum_warnings: 100, maximum_whole_bytes: way == 1 ? .max : 0, interruption: nil)
+                maximum_pixels: 1 << 30, maximum_warnings: 100,
+                maximum_whole_bytes: way == 1 ? .max : 0, interruption: nil)
             var image = cpng_image()
             var message = [CChar](repeating: 0, count: Int(CCODEC_MESSAGE_BYTES))
             let status = cpng_decode(files[file], files[file].count, &limits, &image, nil, &message)

@@ -1,4 +1,4 @@
-/// The boundary to libavif (0.11.1), with dav1d and aom behind it.
+/// The boundary to libavif, 0.11 or 1.x (cavif_shim.h), with dav1d and aom behind it.
 ///
 /// The library is loaded on first use, and reports errors by status. No function keeps other state;
 /// all are thread-safe.
@@ -14,7 +14,7 @@
 
 /// Loads libavif, once in a process; the functions below call it automatically.
 ///
-/// Returns NULL, or the reason for a failure: one line that names the missing library.
+/// Returns NULL, or the reason for a failure: one line that names the missing libraries.
 const char *_Nullable cavif_load(void);
 
 /// The header, read from the container.
@@ -122,7 +122,7 @@ ccodec_status cavif_encode(
     cinterruption *_Nullable interruption, uint8_t *_Nullable *_Nonnull bytes, size_t *length,
     char message[_Nonnull CCODEC_MESSAGE_BYTES]);
 
-/// The loaded versions: 0.11.1 and dav1d's, separated by a space; empty if libavif cannot be
+/// The loaded versions: libavif's and dav1d's, separated by a space; empty if libavif cannot be
 /// loaded.
 void cavif_library_versions(char text[_Nonnull 64]);
 

@@ -15,10 +15,6 @@
 
 typedef struct {
     uint64_t maximum_pixels;
-    /// The largest chunk that the library holds in memory, in bytes.
-    uint64_t maximum_chunk_bytes;
-    /// The most ancillary chunks that the library keeps.
-    uint32_t maximum_cached_chunks;
     /// The most warnings without loss of data; any other warning is an error.
     int maximum_warnings;
     /// Memory for unpacking image data in one call, which takes half the time: rows and joined
@@ -27,15 +23,6 @@ typedef struct {
     /// Checked about every 65,536 bytes, but not during an unpacking call; NULL for none.
     cinterruption *_Nullable interruption;
 } cpng_limits;
-
-/// Ancillary chunks that the library read and found valid.
-enum {
-    CPNG_HAS_GAMA = 1,
-    CPNG_HAS_CHRM = 2,
-    CPNG_HAS_SRGB = 4,
-    CPNG_HAS_SBIT = 8,
-    CPNG_HAS_TRNS = 16,
-};
 
 /// Decoded rows from the top. Each row is one spare byte, the place for a filter type, and
 /// `row_bytes` bytes. Samples are packed and ordered as in a PNG without interlacing. `rows` is
@@ -55,7 +42,8 @@ typedef struct {
     size_t row_bytes;
     /// Distance between pixels in whole bytes, at least 1 (PNG section 9.2).
     int filter_distance;
-    unsigned chunks;
+    /// Whether the library read a tRNS and found it valid.
+    bool has_transparency;
     /// Whether image data was unpacked in one call; it makes no other difference.
     bool is_whole;
     uint64_t nanoseconds;

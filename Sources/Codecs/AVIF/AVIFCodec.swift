@@ -21,7 +21,9 @@
 
         /// Loads libavif. The reason that it cannot be loaded; nil on success.
         static var missing: String? {
-            cavif_load().map { "\(String(cString: $0)); Debian's package is libavif15" }
+            cavif_load().map {
+                "\(String(cString: $0)); Debian's package is libavif16, of Debian 12 libavif15"
+            }
         }
 
         /// The versions of libavif and its dav1d as loaded; empty if they cannot be loaded.

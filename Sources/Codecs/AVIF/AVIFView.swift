@@ -1,11 +1,13 @@
 #if AVIF
-    /// The file as libavif 0.11 should see it.
+    /// The file as libavif should see it.
     ///
-    /// The library refuses files with a track of sound, takes any auxiliary track for alpha, and
+    /// Version 0.11 refuses files with a track of sound, takes any auxiliary track for alpha, and
     /// does not know that a box of length 0 extends to the end of the file (ISO/IEC 14496-12, 4.2).
+    /// Version 1.4 refuses groups of items that have fields of their own, such as pyramids.
     enum AVIFView {
-        /// Calls `body` with a copy in which the tracks that are neither picture nor alpha are free
-        /// space and every box has its length; with the file where it can stay as it is.
+        /// Calls `body` with a copy in which the groups of items, and the tracks that are neither
+        /// picture nor alpha, are free space and every box has its length; with the file where it
+        /// can stay as it is.
         static func read<Result>(
             _ source: UnsafeRawBufferPointer,
             _ body: (UnsafePointer<UInt8>, Int) throws(CodecError) -> Result
@@ -35,6 +37,12 @@
                 let total = box.payload.upperBound - box.start
                 if box.isOpenEnded, total <= UInt32.max {
                     change(box.start, UInt32(total).bigEndianBytes)
+                }
+                if box.isA("meta"), box.payload.count > 4,
+                    let groups = try? Box.first(
+                        "grpl", of: source, in: box.payload.dropFirst(4), allowsOpenEnds: true)
+                {
+                    change(groups.start + 4, Array("free".utf8))
                 }
                 guard box.isA("moov") else { continue }
                 var tracks = BoxWalk(source, in: box.payload, allowsOpenEnds: true)

@@ -153,11 +153,11 @@ struct PNGSource: ImageDecoding {
     }
 
     /// Decodes all rows, including an animation's frames, with `wholeBytes` of memory for inflating
-    /// image data as a whole. Returns the decoder's flags for valid chunks.
-    func verified(wholeBytes: Int, _ interruption: Interruption) throws(CodecError) -> UInt32 {
+    /// image data as a whole. Returns whether the decoder uses tRNS.
+    func verified(wholeBytes: Int, _ interruption: Interruption) throws(CodecError) -> Bool {
         let rows = try decoded(from: source, wholeBytes: wholeBytes, interruption, cpng_verify)
         try verifyFrames(wholeBytes: wholeBytes, interruption)
-        return rows.chunks
+        return rows.has_transparency
     }
 
     /// Decodes every frame except the static image, and keeps nothing.
@@ -247,8 +247,6 @@ struct PNGSource: ImageDecoding {
         var rows = cpng_image()
         var libraryLimits = cpng_limits(
             maximum_pixels: UInt64(limits.maximumPixels),
-            maximum_chunk_bytes: UInt64(CodecLimits.maximumMetadataBytes),
-            maximum_cached_chunks: 128,
             maximum_warnings: Int32(clamping: limits.maximumWarnings),
             maximum_whole_bytes: UInt64(wholeBytes), interruption: interruption.pointer)
         try interruption.run { message in

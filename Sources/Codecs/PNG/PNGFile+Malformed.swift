@@ -67,14 +67,6 @@ private struct PNGChunkRules {
         return seen.contains(.PLTE)
             ? !Self.beforePalette.contains(type)
             : !(Self.behindPalette.contains(type) || file.colorType == 3 && type == .bKGD)
-                && !(file.colorType & 3 == 2 && type == .tRNS && hasLaterPalette(chunk))
-    }
-
-    /// Whether a suggested palette follows, for which libpng forgets the transparent colour.
-    private func hasLaterPalette(_ chunk: PNGFile.Chunk) -> Bool {
-        file.leadingChunks.contains {
-            $0.type == .PLTE && $0.range.lowerBound > chunk.range.lowerBound
-        }
     }
 
     private mutating func isFirst(_ chunk: PNGFile.Chunk) -> Bool {

@@ -141,17 +141,14 @@ extension UInt32 {
 // MARK: - Metadata
 
 extension PNGFile {
-    /// Chunks before the image data that `safe` keeps because they change how pixels look, with the
-    /// decoder's flag for a valid chunk of that type.
+    /// Chunks before the image data that `safe` keeps because they change how pixels look, with
+    /// their lengths: coding-independent code points, mastering display and light levels, for high
+    /// dynamic range.
     ///
-    /// `safe` also keeps palette, transparency, ICC profile, orientation and ``unknown``. It drops
-    /// text, time, physical size, suggested palettes, background and all other chunks.
-    private static let known: [UInt32: Int] = [
-        .gAMA: CPNG_HAS_GAMA, .cHRM: CPNG_HAS_CHRM, .sRGB: CPNG_HAS_SRGB, .sBIT: CPNG_HAS_SBIT,
-    ]
-    /// Chunks that libpng is too old to know, with their lengths: coding-independent code points,
-    /// mastering display and light levels, for high dynamic range.
-    private static let unknown: [UInt32: Int] = [.cICP: 4, .mDCV: 24, .cLLI: 8]
+    /// `safe` also keeps gamma, chromaticities, sRGB, significant bits, palette, transparency, ICC
+    /// profile and orientation. It drops text, time, physical size, suggested palettes, background
+    /// and all other chunks.
+    private static let sized: [UInt32: Int] = [.cICP: 4, .mDCV: 24, .cLLI: 8]
 
     static func chunk(_ type: UInt32, _ data: [UInt8]) -> [UInt8] {
         let body = type.bigEndianBytes + data
@@ -194,12 +191,14 @@ extension PNGFile {
 
     /// Returns the chunks to keep, including animation chunks before the image data.
     ///
-    /// `valid` holds the decoder's flags. With `isUpright`, the orientation is already applied and
-    /// is not kept.
+    /// `hasTransparency` says whether the decoder uses tRNS. With `isUpright`, the orientation is
+    /// already applied and is not kept.
     ///
     /// An sRGB profile is dropped, together with the gamma and chromaticities that it overrides
     /// (PNG third edition, section 4.3). Pixels without any of them are sRGB.
-    func metadata(valid: UInt32, stripping: Recipe.Stripping, isUpright: Bool) -> Metadata {
+    func metadata(
+        hasTransparency: Bool, stripping: Recipe.Stripping, isUpright: Bool
+    ) -> Metadata {
         if stripping == .none { return wholeMetadata }
         let profile = stripping == .safe ? profile : nil
         let isSRGB = profile.map(ICCProfile.isSRGB) ?? false
@@ -208,13 +207,7 @@ extension PNGFile {
         var needsOrientation = orientation != ExifOrientation.upright && !isUpright
         var paletteEntries = 0
         let spaces = repeatedSpaces
-        let suggestion = suggestedPalette
         for chunk in leadingChunks.dropFirst() {
-            if chunk.type == .tRNS, let suggestion,
-                chunk.range.lowerBound < suggestion.range.lowerBound
-            {
-                continue
-            }
             guard isTaken(chunk, paletteEntries: paletteEntries), isIntact(chunk),
                 seen.insert(chunk.type).inserted, !spaces.contains(chunk.type)
             else { continue }
@@ -229,17 +222,15 @@ extension PNGFile {
             let isKept =
                 switch chunk.type {
                 case .PLTE: colorType == 3
-                case .tRNS: valid & UInt32(CPNG_HAS_TRNS) != 0
+                case .tRNS: hasTransparency
                 case .acTL, .fcTL: animation != nil
                 case _ where stripping == .all: false
                 case .iCCP: profile != nil && !isSRGB
                 case .gAMA where isSRGB, .cHRM where isSRGB: false
-                default:
-                    if let flag = PNGFile.known[chunk.type] {
-                        valid & UInt32(flag) != 0
-                    } else {
-                        PNGFile.unknown[chunk.type] == chunk.data.count
-                    }
+                case .gAMA: PNGFile.isUsable(gamma: scaledValues(chunk.data)[0])
+                case .cHRM: PNGFile.primaries(scaledValues(chunk.data)) != nil
+                case .sRGB, .sBIT: true
+                default: PNGFile.sized[chunk.type] == chunk.data.count
                 }
             if isKept { pieces.append(source: chunk.range) }
         }
@@ -253,15 +244,6 @@ extension PNGFile {
     var repeatedSpaces: Set<UInt32> {
         let spaces = leadingChunks.map(\.type).filter { $0 == .gAMA || $0 == .cHRM }
         return Set(spaces.filter { type in spaces.count { $0 == type } > 1 })
-    }
-
-    /// The palette of a truecolour picture, which is only a suggestion: libpng forgets a
-    /// transparent colour before it.
-    private var suggestedPalette: Chunk? {
-        guard colorType & 3 == 2 else { return nil }
-        return leadingChunks.last {
-            $0.type == .PLTE && $0.data.count % 3 == 0 && $0.data.count <= 768
-        }
     }
 
     /// Whether the decoder accepts the chunk, judged by its length, values and position after a
@@ -389,26 +371,32 @@ extension PNGFile {
         if spaces[.sRGB] != nil { return .sRGB(profile: nil) }
         // Repeated ones contradict each other, so `same` keeps none of them either.
         func values(_ type: UInt32) -> [Double]? {
-            guard let range = spaces[type], !repeated.contains(type) else { return nil }
-            return stride(from: range.lowerBound, to: range.upperBound, by: 4).map {
-                Double(source.bigEndian32(at: $0)) / 100_000
-            }
+            repeated.contains(type) ? nil : spaces[type].map(scaledValues)
         }
         return PNGFile.colours(gamma: values(.gAMA)?[0], chromaticities: values(.cHRM))
     }
 
+    /// The numbers of gAMA and cHRM (sections 11.3.2.1 and 11.3.2.2).
+    private func scaledValues(_ data: Range<Int>) -> [Double] {
+        stride(from: data.lowerBound, to: data.upperBound, by: 4).map {
+            Double(source.bigEndian32(at: $0)) / 100_000
+        }
+    }
+
+    /// libpng's limits.
+    private static func isUsable(gamma: Double) -> Bool { (0.00016...6250).contains(gamma) }
+
+    /// Returns nil for chromaticities that no colours have.
+    private static func primaries(_ xy: [Double]) -> RGBSpace.Primaries? {
+        let given = RGBSpace.Primaries(
+            red: [xy[2], xy[3]], green: [xy[4], xy[5]], blue: [xy[6], xy[7]], white: [xy[0], xy[1]])
+        return given.areConvertible ? given : nil
+    }
+
     /// Without gamma, sRGB's curve applies; without chromaticities, sRGB's primaries.
     private static func colours(gamma: Double?, chromaticities: [Double]?) -> SourceColours {
-        // libpng's limits.
-        let gamma = gamma.flatMap { (0.00016...6250).contains($0) ? $0 : nil }
-        var primaries: RGBSpace.Primaries?
-        if let xy = chromaticities {
-            let given = RGBSpace.Primaries(
-                red: [xy[2], xy[3]], green: [xy[4], xy[5]], blue: [xy[6], xy[7]],
-                white: [xy[0], xy[1]])
-            if given.areConvertible { primaries = given }
-        }
-        guard let gamma else {
+        let primaries = chromaticities.flatMap { PNGFile.primaries($0) }
+        guard let gamma = gamma.flatMap({ isUsable(gamma: $0) ? $0 : nil }) else {
             guard let primaries else { return .undeclared }
             return primaries.areThoseOfSRGB
                 ? .sRGB(profile: nil) : .space(RGBSpace(primaries: primaries, curve: .sRGB))

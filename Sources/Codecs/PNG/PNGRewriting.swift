@@ -15,10 +15,10 @@ struct PNGRewriting {
     func passedThrough() throws(CodecError) -> ProcessedImage {
         // For an animation, only the memory for its own data was reserved.
         let start = ThreadClock.now
-        let valid = try png.verified(
+        let hasTransparency = try png.verified(
             wholeBytes: file.animation == nil ? .max : 0, interruption)
         let begin = ThreadClock.now
-        let metadata = metadata(valid: valid, isUpright: false)
+        let metadata = metadata(hasTransparency, isUpright: false)
         let pieces = file.stripped(metadata, stripping: recipe.stripping)
         return ProcessedImage(
             keeping: header, as: try .init(joining: pieces, of: source),
@@ -31,13 +31,13 @@ struct PNGRewriting {
     func rewritten(_ raster: consuming Raster) throws(CodecError) -> ProcessedImage {
         let begin = ThreadClock.now
         var raster = raster
-        let valid = raster.rows.chunks
+        let hasTransparency = raster.rows.has_transparency
         let isTurned = file.orientation != ExifOrientation.upright && recipe.stripping != .none
         if isTurned { try raster.turn(interruption) }
-        let metadata = metadata(valid: valid, isUpright: isTurned)
+        let metadata = metadata(hasTransparency, isUpright: isTurned)
         // The source's own data keeps its orientation tag.
         let stripped = file.stripped(
-            isTurned ? self.metadata(valid: valid, isUpright: false) : metadata,
+            isTurned ? self.metadata(hasTransparency, isUpright: false) : metadata,
             stripping: recipe.stripping)
         let encoding = PNGEncoding(
             effort: recipe.effort, changesKind: recipe.stripping != .none,
@@ -59,9 +59,9 @@ struct PNGRewriting {
             encodeDuration: ThreadClock.now - begin)
     }
 
-    private func metadata(valid: UInt32, isUpright: Bool) -> PNGFile.Metadata {
+    private func metadata(_ hasTransparency: Bool, isUpright: Bool) -> PNGFile.Metadata {
         let metadata = file.metadata(
-            valid: valid, stripping: recipe.stripping, isUpright: isUpright)
+            hasTransparency: hasTransparency, stripping: recipe.stripping, isUpright: isUpright)
         let names = metadata.malformed.sorted().map { PNGFile.name(file.chunks[$0].type) }
         png.note.noteMalformed(names, "chunk")
         return metadata

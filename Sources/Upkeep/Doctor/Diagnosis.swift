@@ -390,7 +390,8 @@ extension Diagnosis {
             .map { "; from \($0.0): \($0.1.map(\.name).joined(separator: " "))" }.joined()
     }
 
-    /// Checks whether the libraries that are loaded on first use can be loaded.
+    /// Checks whether the libraries that are loaded on first use can be loaded, and whether each
+    /// decoder decodes a picture.
     package static func libraries() -> Diagnosis {
         do {
             let curl = try CurlVersion.text()
@@ -402,14 +403,28 @@ extension Diagnosis {
                     missing.hasPrefix("libavif") ? "AVIF images" : "images with colour profiles"
                 return .wrong(.libraries, missing, remedy: "install it; \(images) fail without it")
             }
-            return .ok(
-                .libraries,
+            return decoders(
+                failing: CodecLibraries.failingDecoders,
                 "libcurl \(curl), SQLite \(StorageVersions.sqlite)"
                     + origins(of: CodecLibraries.loadedFiles))
         } catch {
             return .wrong(
                 .libraries, "libcurl cannot be loaded: \(error.message)", remedy: error.hint)
         }
+    }
+}
+
+extension Diagnosis {
+    /// Returns the line about libraries that could be loaded, with the decoders that fail on a tiny
+    /// picture.
+    static func decoders(failing: [String], _ libraries: String) -> Diagnosis {
+        let decoders = CodecLibraries.decoders.replacing(",", with: " ")
+        guard failing.isEmpty else {
+            return .wrong(
+                .libraries, "\(failing.joined(separator: "; ")); it fails on a right picture",
+                remedy: "update the library, or report it with `prefetch --version`")
+        }
+        return .ok(.libraries, "\(libraries); decoded a picture each: \(decoders)")
     }
 }
 

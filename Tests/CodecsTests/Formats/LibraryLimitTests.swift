@@ -170,6 +170,27 @@ struct LibraryLimitTests {
     }
 }
 
+/// The trials of `doctor`, with the libraries as loaded.
+struct LibraryTrialTests {
+    @Test func everyDecoderDecodesItsPicture() {
+        #expect(CodecLibraries.failingDecoders == [])
+    }
+
+    @Test(arguments: ImageFormat.allCases.filter(CodecLibraries.decodes))
+    func findsWhatADecoderDoesWrong(format: ImageFormat) throws {
+        let codec = try #require(format.codec)
+        let text = try #require(CodecLibraries.tinyPicture(of: format))
+        let picture = [UInt8](try #require(Data(base64Encoded: text)))
+        #expect(CodecLibraries.trialFailure(of: picture, codec) == nil)
+        let converted = try stored(picture, Recipe(encoding: .png)).bytes
+        #expect(CodecLibraries.trialFailure(of: converted, .png) == nil)
+        #expect(
+            CodecLibraries.trialFailure(of: Samples.colourPNG, .png)?.contains("colour") == true)
+        let cut = Array(picture.prefix(picture.count / 2))
+        #expect(CodecLibraries.trialFailure(of: cut, codec) != nil)
+    }
+}
+
 extension Result where Failure == CodecError {
     fileprivate var isNotAnImage: Bool {
         if case .failure(.notAnImage) = self { return true }

@@ -313,16 +313,18 @@ import Testing
 
     static func withoutReduction(_ source: [UInt8], effort: EncodingEffort) throws -> Int {
         var limits = cpng_limits(
-            maximum_pixels: 1 << 28, maximum_chunk_bytes: 8 << 20, maximum_cached_chunks: 128,
-            maximum_warnings: 100, maximum_whole_bytes: .max, interruption: nil)
+            maximum_pixels: 1 << 28, maximum_warnings: 100, maximum_whole_bytes: .max,
+            interruption: nil)
         var rows = cpng_image()
         var message = [CChar](repeating: 0, count: Int(CCODEC_MESSAGE_BYTES))
         try #require(
             cpng_decode(source, source.count, &limits, &rows, nil, &message) == CCODEC_OK)
         defer { cpng_image_free(&rows) }
         let chunks = try source.withUnsafeBytes {
-            try PNGFile($0).metadata(valid: rows.chunks, stripping: .safe, isUpright: false)
-                .leading.bytes(of: $0)
+            try PNGFile($0).metadata(
+                hasTransparency: rows.has_transparency, stripping: .safe, isUpright: false
+            )
+            .leading.bytes(of: $0)
         }
         let encoding = PNGEncoding(
             effort: effort, changesKind: false, interruption: Interruption(CodecLimits(), nil))

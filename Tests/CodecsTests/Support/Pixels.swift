@@ -77,8 +77,8 @@ struct PackedRows: Equatable {
 
     init(png bytes: [UInt8], isOpaque: Bool = false) throws {
         var limits = cpng_limits(
-            maximum_pixels: 1 << 28, maximum_chunk_bytes: 8 << 20, maximum_cached_chunks: 128,
-            maximum_warnings: 100, maximum_whole_bytes: .max, interruption: nil)
+            maximum_pixels: 1 << 28, maximum_warnings: 100, maximum_whole_bytes: .max,
+            interruption: nil)
         var image = cpng_image()
         var message = [CChar](repeating: 0, count: Int(CCODEC_MESSAGE_BYTES))
         var colours = cpng_colours()

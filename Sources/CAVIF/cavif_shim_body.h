@@ -1,0 +1,48 @@
+// The whole of a shim. Included by one file for each binary interface, which defines its number,
+// `CAVIF_ABI`, its library and versions, and two names.
+#pragma once
+
+#include "cavif_declarations.h"
+#include "cavif_shim.h"
+#include "cloader.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/// Written by `load` only, which runs before anything creates a decoder, an encoder or an image.
+static struct lib_functions lib;
+
+#define DEFINE(load) CLOADER_LOAD(load, CAVIF_LIBRARY, "avif", LIB_FUNCTIONS, lib)
+const char *CAVIF_LOAD(void) __attribute__((visibility("hidden")));
+DEFINE(CAVIF_LOAD)
+#undef DEFINE
+
+#include "cavif_decoding.h"
+#include "cavif_encoding.h"
+
+static const char *library_version(void) { return lib.Version(); }
+
+static void *handle(void) {
+    void *function;
+    memcpy(&function, &lib.Version, sizeof function);
+    Dl_info info;
+    return dladdr(function, &info) ? dlopen(info.dli_fname, RTLD_NOW | RTLD_NOLOAD) : NULL;
+}
+
+static void codec_versions(char text[256]) { lib.CodecVersions(text); }
+
+const cavif_shim CAVIF_SHIM = {
+    .version = CAVIF_VERSION,
+    .load = CAVIF_LOAD,
+    .library_version = library_version,
+    .handle = handle,
+    .codec_versions = codec_versions,
+    .read_header = shim_read_header,
+    .open = shim_open,
+    .next = shim_next,
+    .close = shim_close,
+    .copy_metadata = shim_copy_metadata,
+    .encode = shim_encode,
+};
