@@ -51,11 +51,17 @@ package struct ConfigurationFile: Sendable {
     /// Whether the file belongs to a project that the user doesn't trust.
     package let isForeign: Bool
     private let keys: ConfigurationKeys
+    private let home: String?
 
-    /// Reads a file's bytes. `isForeign`: whether it is the file of an untrusted project.
-    package init(_ bytes: [UInt8], path: String, keys: ConfigurationKeys, isForeign: Bool) {
+    /// Reads a file's bytes. `isForeign`: whether it is the file of an untrusted project; `home`:
+    /// the directory that `~` stands for.
+    package init(
+        _ bytes: [UInt8], path: String, keys: ConfigurationKeys, isForeign: Bool,
+        home: String? = nil
+    ) {
         self.path = path
         self.keys = keys
+        self.home = home
         self.isForeign = isForeign
         guard bytes.count <= ConfigurationFile.maximumBytes else {
             report(
@@ -150,8 +156,16 @@ package struct ConfigurationFile: Sendable {
                 reportUnknown(node, in: table, known.map(\.name))
                 continue
             }
-            guard let value = value(of: node, document, as: key.form) else {
+            guard var value = value(of: node, document, as: key.form) else {
                 report(node.line, "'\(key.name)' \(key.form.requirement)")
+                continue
+            }
+            do {
+                value = try value.mapTexts { text throws(UserError) in
+                    try key.path.expanded(text, home: home)
+                }
+            } catch {
+                report(node.line, "'\(key.name)' \(error.message)", hint: error.hint)
                 continue
             }
             guard value.texts.count <= ConfigurationFile.maximumValues else {

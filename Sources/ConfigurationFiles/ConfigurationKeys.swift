@@ -6,17 +6,20 @@ package struct ConfigurationKeys: Sendable {
         package let name: String
         package let form: Form
         package let projectRule: ProjectRule
+        package let path: PathForm
         /// The mistake in a value that is joined with others to a larger text, as the end of a
         /// message: `takes 1 to 100`. All other values are read by their own flags.
         package let mistake: @Sendable (String) -> String?
 
         package init(
             _ name: String, _ form: Form, _ projectRule: ProjectRule = .allowed,
+            path: PathForm = .none,
             mistake: @escaping @Sendable (String) -> String? = { _ in nil }
         ) {
             self.name = name
             self.form = form
             self.projectRule = projectRule
+            self.path = path
             self.mistake = mistake
         }
     }

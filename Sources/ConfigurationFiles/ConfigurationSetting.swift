@@ -37,6 +37,15 @@ package struct ConfigurationSetting: Hashable, Sendable {
             case .texts(let texts): texts
             }
         }
+
+        /// The same form with changed texts.
+        package func mapTexts<E: Error>(_ change: (String) throws(E) -> String) throws(E) -> Value {
+            switch self {
+            case .isOn: self
+            case .text(let text): .text(try change(text))
+            case .texts(let texts): .texts(try texts.map(change))
+            }
+        }
     }
 
     /// The place of a setting.

@@ -89,7 +89,8 @@ extension EntryMachine {
 
     /// The fields of the present request that a response may vary on.
     func requestFields(_ context: EntryContext) -> [HeaderField] {
-        context.rules.requestFields(entry.headers, journey.route.isForeign(to: entry.url))
+        context.rules.requestFields(
+            journey.route.target, entry.headers, journey.route.isForeign(to: entry.url))
     }
 
     private func part(_ context: EntryContext) -> PartialBody? {

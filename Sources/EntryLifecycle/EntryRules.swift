@@ -22,12 +22,11 @@ package struct EntryRules: Sendable {
     package var freshness: @Sendable (EntryExtras?) -> Freshness.Rules = {
         Freshness.Rules(forced: $0?.timeToLive)
     }
-    /// All fields of a request, given the user's fields for the entry, and whether the request is
-    /// for another origin than the listed one.
+    /// All fields of a request to a URL, given the user's fields for the entry, and whether the
+    /// request is for another origin than the listed one.
     package var requestFields:
-        @Sendable (_ userFields: [HeaderField], _ isForeign: Bool) -> [HeaderField] = { fields, _ in
-            fields
-        }
+        @Sendable (_ url: RequestURL, _ userFields: [HeaderField], _ isForeign: Bool)
+            -> [HeaderField] = { _, fields, _ in fields }
 
     package init() {}
 

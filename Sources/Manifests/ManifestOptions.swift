@@ -59,7 +59,9 @@ package struct ManifestOptions: Sendable {
     package var variants: VariantSet?
     /// The wanted shard; others are skipped. Nil for all.
     package var shard: ShardFilter?
-    /// Fields for the entries of some hosts. Default none.
+    /// Fields for all entries. Default none.
+    package var listDefaults = HostDefaults()
+    /// Weaker fields for the entries of some hosts. Default none.
     package var hostDefaults = HostTable<HostDefaults>()
     /// The most bytes of a source, after decompression.
     package var maximumBytes = Int.max

@@ -76,7 +76,7 @@ struct Lookup {
         _ cache: OpenCache, expectedLookups: Int = 0,
         matchesVary: @escaping @Sendable (String) -> Bool = { _ in true }
     ) throws {
-        reader = try CacheReader(cache.directory, matchesVary: matchesVary)
+        reader = try CacheReader(cache.directory, varyTest: VaryTest(matchesVary))
         index = try FreshnessIndex(CacheCatalog(cache), expectedLookups: expectedLookups)
     }
 

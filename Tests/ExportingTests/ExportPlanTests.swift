@@ -65,6 +65,23 @@ import Testing
         #expect(collisions.isEmpty)
     }
 
+    @Test(arguments: ExportLayout.allCases)
+    func namesOfURLsMayBelieAnotherFormat(_ layout: ExportLayout) throws {
+        let images = [
+            ("a.jpg", ImageFormat.avif), ("b.JPEG", .jpeg), ("c.png?w=1", .webp), ("d.webp", .webp),
+            ("e.php", .png), ("f", .png), ("g.jpg", .jpeg),
+        ].enumerated().map { index, image in
+            ExportedImage.fixture(
+                "http://h/\(image.0)", stored: .fixture(UInt8(index + 1), format: image.1))
+        }
+        let rules = try ExportRules.fixture(layout) {
+            if layout == .pattern { $0.pattern = try NamePattern("{name}.{ext}") }
+        }
+        let misnamed = plan(rules, images).plan.misnamed.map(\.image.url)
+        let expected = ["http://h/a.jpg", "http://h/c.png?w=1"]
+        #expect(misnamed == ([.mirror, .workbox].contains(layout) ? expected : []))
+    }
+
     @Test func newNameMayCollide() {
         let (plan, collisions) = plan(
             ExportRules(layout: .mirror),

@@ -443,7 +443,8 @@ struct RequestOptionTests {
         }
         configuration.fingerprint = { "print of \($0.utf8.count)" }
         let own = [try HeaderField(requestLine: "x-key: SECRET2")]
-        let fields = configuration.requestFields(userFields: own)
+        let url = "http://a.example/"
+        let fields = configuration.requestFields(to: url, userFields: own)
         #expect(!"\(fields)".contains("SECRET"))
         #expect(fields.first("authorization") == "print of 13")
         #expect(fields.values(of: "x-key") == ["print of 7"])
@@ -452,10 +453,36 @@ struct RequestOptionTests {
         // `Vary` values stay the same, whatever formats a build asks for.
         #expect(fields.first("accept") == "image/jpeg, image/png, image/*;q=0.5, */*;q=0.1")
         configuration.accept = "image/avif, */*"
-        #expect(configuration.requestFields(userFields: own) == fields)
-        let foreign = configuration.requestFields(userFields: own, isForeign: true)
+        #expect(configuration.requestFields(to: url, userFields: own) == fields)
+        let foreign = configuration.requestFields(to: url, userFields: own, isForeign: true)
         #expect(foreign.map(\.name) == ["Accept", "Accept-Encoding", "User-Agent"])
         configuration.requests.fields = []
-        #expect(configuration.requestFields().first("authorization") == "print of 9")
+        #expect(configuration.requestFields(to: url).first("authorization") == "print of 9")
+    }
+
+    /// The fields about formats and the program are the ones of each hop's host.
+    @Test func fieldsForVaryAreThoseOfTheHost() throws {
+        var configuration = Self.configuration { $0.accept = "image/jpeg" }
+        var host = configuration
+        host.userAgent = "other"
+        host.requests.accept = "image/png"
+        configuration.hosts = HostTable([(try #require(HostPattern("b:81")), host)])
+        let own = [try HeaderField(requestLine: "Accept: image/gif")]
+        for (url, accept, agent) in [
+            ("http://b:81/", "image/png", "other"), ("http://b/", "image/jpeg", "prefetch-tests"),
+        ] {
+            for isForeign in [false, true] {
+                let fields = configuration.requestFields(to: url, isForeign: isForeign)
+                #expect(fields.first("accept") == accept)
+                #expect(fields.first("user-agent") == agent)
+                let others = configuration.requestFields(
+                    to: url, userFields: own, isForeign: isForeign)
+                #expect(others.first("accept") == "image/gif")
+            }
+        }
+        for isForeign in [false, true] {
+            #expect(host.fieldLines(isForeign: isForeign) == ["Accept: image/png"])
+            #expect(host.fieldLines(isForeign: isForeign, own) == ["Accept: image/gif"])
+        }
     }
 }

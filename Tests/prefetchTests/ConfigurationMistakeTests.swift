@@ -1,4 +1,5 @@
 import ConfigurationFiles
+import PrefetchModel
 import Testing
 
 @testable import prefetch
@@ -48,6 +49,63 @@ struct ConfigurationMistakeTests {
         #expect(refusal.status == 64)
         let shown = refusal.text + "\n" + (refusal.hint.map { "hint: \($0)\n" } ?? "")
         #expect(shown.hasPrefix(message), "\(shown)")
+    }
+
+    /// `config check` names each mistake, and each once, whatever profiles and hints there are.
+    @Test(
+        arguments: [
+            ("min-ttl = \"2h\"\nmax-ttl = \"1h\"\n[profile.p]\nmax-ttl = \"30m\"", [1]),
+            ("encode = \"original\"\nresize = \"9x9\"\n[profile.p]\nresize = \"8x8\"", [1]),
+            ("jobs = \"x\"\nretry = \"x\"\n[profile.p]\nquiet = true", [1, 2]),
+            ("[list.a]\nfile = \"x\"\ncolumn = [\"a\"]\nbase-url = \"z\"", [3, 4]),
+            ("[host.\"a:81\"]\nttl = \"x\"\nretry = \"x\"\n[host.\"b:\"]\nttl = \"x\"", [2, 3, 5]),
+        ] as [(String, [Int])])
+    func eachMistakeIsNamedOnce(text: String, lines: [Int]) {
+        let file = ConfigurationFile(Array(text.utf8), path: "c")
+        #expect(file.problems.isEmpty)
+        let problems = ConfigurationCheck(files: [file], variables: []).problems()
+        #expect(problems.map(\.subject).sorted() == lines.map { "c:\($0)" }, "\(problems)")
+    }
+
+    /// Also the ones of variables, and of the file's settings that they replace.
+    @Test func mistakesInVariablesAreNamed() throws {
+        let variables = try EnvironmentSettings.settings(
+            RunFlags.all, of: ["PREFETCH_JOBS": "x", "PREFETCH_RETRY": "y", "PREFETCH_TTL": ""])
+        let file = ConfigurationFile(Array("retry = \"z\"".utf8), path: "c")
+        let problems = ConfigurationCheck(files: [file], variables: variables).problems()
+        #expect(problems.map(\.subject).sorted() == ["PREFETCH_JOBS", "PREFETCH_RETRY", "c:1"])
+    }
+
+    /// `~` is the home in every value that names files.
+    @Test(arguments: ConfigurationKeys.ofRun.flags.filter { $0.path != .none }.map(\.name))
+    func aTildeIsTheHome(name: String) throws {
+        let row = try #require(RunFlags.all.first { $0.name == name })
+        let (before, after) =
+            switch row.path {
+            case .overlays: (name == "variant" ? "a=overlay=" : "grey,overlay=", "@north")
+            case .afterAt: ("@", "")
+            case .whole, .none: ("", "")
+            }
+        func texts(_ path: String, _ home: String?) -> ([String]?, [String]) {
+            let line = "\(name) = \"\(before)\(path)\(after)\""
+            let file = ConfigurationFile(
+                Array(line.utf8), path: "c", keys: .ofRun, isForeign: false, home: home)
+            return (file.settings.first?.value.texts, file.problems.map(\.description))
+        }
+        #expect(texts("~/x", "/home/me").0 == [before + "/home/me/x" + after])
+        #expect(texts("~/x", "/").0 == [before + "/x" + after])
+        #expect(texts("a~/x", "/h").0 == [before + "a~/x" + after])
+        #expect(texts("~you/x", "/h").1 == ["c:1: '\(name)' takes ~/ for your home, and no ~NAME"])
+        #expect(texts("~/x", nil).1 == ["c:1: '\(name)' has ~, but HOME is not set"])
+        let variable = EnvironmentSettings.variable(of: row)
+        let settings = try EnvironmentSettings.settings(
+            [row], of: [variable: before + "~/x" + after])
+        let home = try #require(HomeDirectory.path)
+        let expected = home == "/" ? "/x" : home + "/x"
+        #expect(settings.first?.value.texts == [before + expected + after])
+        #expect(throws: UserError.self) {
+            try EnvironmentSettings.settings([row], of: [variable: before + "~you" + after])
+        }
     }
 
     @Test(

@@ -59,8 +59,11 @@ struct UsageTests {
     private static let commands: [([String], String)] = [
         (["get"], "name a URL, or read a list with --batch"),
         (["get", "u", "--batch"], "--batch reads standard input"),
-        (["get", "u", "--base-url", "http://a.example/"], "need --batch"),
-        (["get", "u", "--format", "text"], "need --batch"),
+        (["get", "u", "--base-url", "http://a.example/"], "--base-url needs --batch"),
+        (["get", "u", "--format", "text"], "--format needs --batch"),
+        (["get", "u", "--column", "key=id"], "--column needs --batch"),
+        (["get", "u", "--timeout", "3s"], "--timeout needs --sink"),
+        (["prune", "--history", "3d", "--no-header"], "--no-header needs --unlisted"),
         (["get", "--batch", "--base-url", "x"], "--base-url takes"),
         (["history", "-n", "0"], "--limit (-n) must be at least 1"),
         (["history", "--limit", "0"], "--limit (-n) must be at least 1"),
@@ -100,7 +103,7 @@ struct UsageTests {
         (["remove", "--batch", "https://example.com/a"], "--batch reads URLs from standard input"),
         (
             ["remove", "--base-url", "https://example.com/", "x"],
-            "--format and --base-url need --batch"
+            "--base-url needs --batch"
         ),
         (["remove", "--all", "--lock", "skip"], "--lock takes fail, wait or wait=DURATION here"),
         (["verify", "--since", "yesterday"], "--since"),

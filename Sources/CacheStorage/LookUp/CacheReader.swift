@@ -2,20 +2,34 @@ import Hashing
 package import PrefetchModel
 internal import SQLite
 
+/// A test whether a run's requests select a stored response by its `Vary` text.
+package struct VaryTest: Sendable {
+    /// Whether the result depends on the URLs.
+    let readsURLs: Bool
+    let matches: @Sendable (_ text: String, _ url: String, _ finalURL: String) -> Bool
+
+    package init(_ matches: @escaping @Sendable (String, String, String) -> Bool) {
+        readsURLs = true
+        self.matches = matches
+    }
+
+    package init(_ matches: @escaping @Sendable (String) -> Bool) {
+        readsURLs = false
+        self.matches = { text, _, _ in matches(text) }
+    }
+}
+
 /// Reads the cache for one thread of a run, over a connection that never waits for the writer's.
 package final class CacheReader {
     private let database: CacheDatabase
-    private let matchesVary: @Sendable (String) -> Bool
+    private let varyTest: VaryTest
     private var knownVaries: [VaryFingerprint: Bool] = [:]
     private let hasher = SHA256Hasher()
 
-    /// Opens a connection. `matchesVary` tells whether this run's requests select a response with
-    /// the given Vary text; it is called once per text.
-    package init(
-        _ directory: CacheDirectory, matchesVary: @escaping @Sendable (String) -> Bool
-    ) throws(StorageError) {
+    /// Opens a connection. A test of `Vary` that reads no URLs is made once per text.
+    package init(_ directory: CacheDirectory, varyTest: VaryTest) throws(StorageError) {
         database = try CacheDatabase(directory: directory, access: .readOnly)
-        self.matchesVary = matchesVary
+        self.varyTest = varyTest
     }
 
     // MARK: Freshness
@@ -71,23 +85,25 @@ package final class CacheReader {
         }
     }
 
-    /// Whether a request selects the stored response (RFC 9111 §4.1), in an unchanged row.
-    /// `isSelected` judges the Vary text for other header fields than this run's usual ones.
+    /// Whether a request selects the stored response (RFC 9111 §4.1), in an unchanged row. `test`
+    /// is for other header fields than this run's usual ones.
     package func matchesVary(
-        _ record: FreshnessRecord, isSelected: ((String) -> Bool)? = nil
+        _ record: FreshnessRecord, by test: VaryTest? = nil
     ) throws(StorageError) -> Bool {
         guard let vary = record.vary else { return true }
-        if isSelected == nil, let known = knownVaries[vary] { return known }
-        let text = try database.read("reading what a response varies on") { database in
+        if test == nil, let known = knownVaries[vary] { return known }
+        let row = try database.read("reading what a response varies on") { database in
             try database.first(
-                "SELECT vary FROM resource WHERE id = ?", .integer(record.resourceID)
-            ) { try $0.optionalText(0) } ?? nil
+                "SELECT vary, url, COALESCE(final_url, url) FROM resource WHERE id = ?",
+                .integer(record.resourceID)
+            ) { (vary: try $0.optionalText(0), url: try $0.text(1), final: try $0.text(2)) }
         }
         // After a change of the row, its text does not belong to this fingerprint.
-        guard let text, VaryFingerprint(text, hasher: hasher) == vary else { return false }
-        if let isSelected { return isSelected(text) }
-        let matches = matchesVary(text)
-        knownVaries[vary] = matches
+        guard let row, let text = row.vary, VaryFingerprint(text, hasher: hasher) == vary else {
+            return false
+        }
+        let matches = (test ?? varyTest).matches(text, row.url, row.final)
+        if test == nil, !varyTest.readsURLs { knownVaries[vary] = matches }
         return matches
     }
 

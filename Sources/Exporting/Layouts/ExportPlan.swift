@@ -8,6 +8,23 @@ package struct ExportPlan: Sendable {
         package internal(set) var path: String
         /// Whether an earlier row has the file.
         let isRepeated: Bool
+
+        /// Whether the extension is that of another image format than the file's.
+        fileprivate var isMisnamed: Bool {
+            let name = (path.split(separator: "/").last ?? "").prefix { $0 != "?" }
+            guard let dot = name.lastIndex(of: ".") else { return false }
+            let ending = name[name.index(after: dot)...].lowercased()
+            let named = ImageFormat.allCases.first {
+                $0.fileExtension == ending || $0.rawValue == ending
+            }
+            return named.map { $0 != image.stored.format } ?? false
+        }
+    }
+
+    /// The files with names of URLs that have another format; none in a layout with other names.
+    package var misnamed: [Row] {
+        layout == .mirror || layout == .workbox
+            ? rows.filter { !$0.isRepeated && $0.isMisnamed } : []
     }
 
     package let layout: ExportLayout

@@ -13,7 +13,7 @@ final class EntryAppender {
     /// Approximate memory of the batch's extras, which count towards its limit like its text.
     private var extrasBytes = 0
     /// The last host and its defaults: entries of a host often follow one another.
-    private var lastHost: (name: [UInt8], defaults: HostDefaults?)?
+    private var lastHost: (name: [UInt8], port: Int?, defaults: HostDefaults?)?
     /// Nil to take all entries.
     private let shard: ShardFilter.Selector?
     /// Entries of other shards so far, bad lines among them.
@@ -86,17 +86,21 @@ final class EntryAppender {
     /// - Returns: the index of the extras, -1 without any.
     private func appendExtras(_ own: EntryExtras?, url: Range<Int>) -> Int {
         let host = hasHostDefaults ? hostDefaults(for: batch.text[url]) : nil
-        guard let extras = host?.adding(to: own) ?? own else { return -1 }
+        let list = options.listDefaults
+        let mine = list.isEmpty ? own : list.adding(to: own)
+        guard let extras = host?.adding(to: mine) ?? mine else { return -1 }
         extrasBytes += extras.approximateBytes
         batch.extras.append(extras)
         return batch.extras.count - 1
     }
 
     private func hostDefaults(for url: ArraySlice<UInt8>) -> HostDefaults? {
-        let host = HostPattern.host(in: url)
-        if let lastHost, lastHost.name.elementsEqual(host) { return lastHost.defaults }
+        let place = HostPattern.place(in: url)
+        if let lastHost, lastHost.port == place.port, lastHost.name.elementsEqual(place.name) {
+            return lastHost.defaults
+        }
         let defaults = options.hostDefaults[hostIn: url]
-        lastHost = (Array(host), defaults)
+        lastHost = (Array(place.name), place.port, defaults)
         return defaults
     }
 

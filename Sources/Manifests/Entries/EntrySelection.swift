@@ -128,6 +128,13 @@ package struct HostDefaults: Sendable {
 
     package init() {}
 
+    /// For entries that are stored without a request.
+    package var lifetimeOnly: HostDefaults {
+        var defaults = HostDefaults()
+        defaults.timeToLive = timeToLive
+        return defaults
+    }
+
     package var isEmpty: Bool { timeToLive == nil && headers.isEmpty && bodyFilter == nil }
 
     /// Adds the fields to an entry's own.

@@ -31,6 +31,11 @@ package enum Components {
     }
 }
 
+/// The formats that this build decodes, which the package's traits decide.
+package enum DecodedFormats {
+    package static let all = ImageFormat.allCases.filter(CodecLibraries.decodes)
+}
+
 /// The formats that this build encodes, which the package's traits decide.
 package enum EncodedFormats {
     /// Returns the formats that a recipe requests and this build does not encode, for any source.

@@ -146,7 +146,8 @@ struct FailureSettings: Sendable {
             requests.credentials.map { "\($0.user):\($0.password)" } ?? "",
             // Without the cookies: each run changes them.
             requests.netrcFingerprint, requests.cookieJar ?? "",
-        ] + [requests.clientCertificate?.fingerprint].compactMap(\.self)
+        ] + [requests.accept.map { "accept: \($0)" }].compactMap(\.self)
+            + [requests.clientCertificate?.fingerprint].compactMap(\.self)
             + requests.fields.flatMap { [$0.name.lowercased(), $0.value] }
     }
 

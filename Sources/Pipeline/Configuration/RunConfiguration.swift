@@ -95,11 +95,22 @@ package struct RunConfiguration: Sendable {
         return settings
     }
 
-    /// Returns a test whether a request of this run, with an entry's own fields, selects a stored
+    /// The test whether a request of this run, with an entry's own fields, selects a stored
     /// response with a given `Vary`.
-    func matchesVary(userFields: [HeaderField] = []) -> @Sendable (String) -> Bool {
-        let fields = transfers.requestFields(userFields: userFields)
-        return { Vary.matches($0, request: fields) }
+    func varyTest(userFields: [HeaderField] = []) -> VaryTest {
+        let transfers = transfers
+        guard !hosts.configurations.isEmpty else {
+            let fields = transfers.requestFields(to: "", userFields: userFields)
+            return VaryTest { Vary.matches($0, request: fields) }
+        }
+        return VaryTest { text, listed, final in
+            let isForeign =
+                RequestURL(normalized: listed).origin != RequestURL(normalized: final).origin
+            return Vary.matches(
+                text,
+                request: transfers.requestFields(
+                    to: final, userFields: userFields, isForeign: isForeign))
+        }
     }
 
     /// Sets an automatic ``LifetimeRules/ahead`` from the history of these manifests in the cache;

@@ -36,7 +36,9 @@ extension EntryRules {
     init(_ configuration: RunConfiguration, _ transfers: TransferConfiguration) {
         self.init()
         freshness = { configuration.lifetimes.rules($0) }
-        requestFields = { transfers.requestFields(userFields: $0, isForeign: $1) }
+        requestFields = {
+            transfers.requestFields(to: $0.text, userFields: $1, isForeign: $2)
+        }
         redirects = configuration.redirects
         redirects.keepsCookies = configuration.requests.cookieJar != nil
         isOffline = configuration.lifetimes.isOffline

@@ -59,7 +59,7 @@ extension ListFetcher {
     /// The request for a list at the route's target, with the validators of its copy.
     func step(of listed: ListRequest, _ route: Route, _ copy: ListFile?) -> ListStep {
         let isForeign = route.isForeign(to: listed.url)
-        let fields = fields(of: listed, isForeign: isForeign)
+        let fields = fields(of: listed, at: route.target, isForeign: isForeign)
         let conditions = conditions(copy, route.target, fields)
         var request = TransferRequest(url: route.requestURL(listed: listed.url))
         request.fields = conditions

@@ -74,6 +74,7 @@ package final class ListFetcher: ListOpening {
     private static func settings(_ images: TransferConfiguration) -> TransferConfiguration {
         var settings = images
         settings.accept = "*/*"
+        settings.requests.accept = nil
         settings.limits.maximumBodySize = maximumSize
         settings.bodyBudget = maximumSize
         settings.maximumIdleConnections = HostRules.firstConcurrency
@@ -200,7 +201,7 @@ package final class ListFetcher: ListOpening {
         case .none: true
         case .all, .force: false
         case .stale:
-            matchesVary(list, fields(of: request, isForeign: false))
+            matchesVary(list, fields(of: request, at: request.url, isForeign: false))
                 && Freshness.isFresh(
                     validatedAt: list.validatedAt, expiresAt: list.expiresAt, at: wallClock(),
                     rules: freshness)
@@ -208,8 +209,8 @@ package final class ListFetcher: ListOpening {
     }
 
     /// The fields that a response to the request may vary on.
-    func fields(of request: ListRequest, isForeign: Bool) -> [HeaderField] {
-        transfers.requestFields(userFields: request.fields, isForeign: isForeign)
+    func fields(of request: ListRequest, at target: RequestURL, isForeign: Bool) -> [HeaderField] {
+        transfers.requestFields(to: target.text, userFields: request.fields, isForeign: isForeign)
     }
 
     func matchesVary(_ list: StoredList, _ fields: [HeaderField]) -> Bool {

@@ -155,7 +155,7 @@ final class EntryLookup: Sendable {
     private func makeWorker() throws -> LookUpWorker? {
         guard let (source, index) = cache else { return nil }
         let reader = try CacheReader(
-            source.directory, matchesVary: rules.configuration.matchesVary())
+            source.directory, varyTest: rules.configuration.varyTest())
         return LookUpWorker(
             reader: reader, hasFailures: try reader.hasFailures(), index: index,
             images: images, lineWriter: lineWriter, rules: rules, wallClock: wallClock)
@@ -181,7 +181,7 @@ struct SeedLookup {
         _ source: CacheCatalog, index: FreshnessIndex, configuration: RunConfiguration,
         wallClock: @escaping @Sendable () -> Timestamp
     ) throws(StorageError) {
-        reader = try CacheReader(source.directory, matchesVary: configuration.matchesVary())
+        reader = try CacheReader(source.directory, varyTest: configuration.varyTest())
         self.index = index
         self.configuration = configuration
         self.wallClock = wallClock
@@ -255,7 +255,7 @@ extension CacheReader {
     ) throws(StorageError) -> Bool {
         guard let extras, !extras.headers.isEmpty else { return try matchesVary(record) }
         return try matchesVary(
-            record, isSelected: configuration.matchesVary(userFields: extras.headers))
+            record, by: configuration.varyTest(userFields: extras.headers))
     }
 }
 

@@ -46,7 +46,7 @@ private struct CopyLookups: Sendable {
     /// Takes requests until ``CopyStage/finish()`` or an error, which is the last event.
     func work() {
         do {
-            let reader = try CacheReader(cache.directory, matchesVary: configuration.matchesVary())
+            let reader = try CacheReader(cache.directory, varyTest: configuration.varyTest())
             let seedReader = seed.flatMap { seed in
                 seed.reading { () throws(StorageError) in
                     try CacheCatalog(directory: seed.source.directory)

@@ -32,8 +32,8 @@ package struct HostTable<Value: Sendable>: Sendable {
     /// Like ``position(ofHostIn:)-(StringProtocol)``, for the bytes of a URL.
     package func position(ofHostIn url: ArraySlice<UInt8>) -> Int? {
         guard !rows.isEmpty else { return nil }
-        let host = HostPattern.host(in: url)
-        return rows.firstIndex { $0.pattern.matches(host) }
+        let place = HostPattern.place(in: url)
+        return rows.firstIndex { $0.pattern.matches(place) }
     }
 
     /// The value for the host in a canonical URL or origin; nil without a matching pattern.
@@ -60,17 +60,47 @@ package struct HostTable<Value: Sendable>: Sendable {
     }
 }
 
-/// A host's name, in which `*` stands for any text: `*.example.com`.
+/// A host's name, in which `*` stands for any text: `*.example.com`. With a port, `*:8080`, it
+/// matches only URLs with that port, given or by their scheme.
 package struct HostPattern: Hashable, Sendable {
-    private let bytes: [UInt8]
+    /// The host of a canonical URL.
+    package struct Place {
+        /// In lower case, without user information and port.
+        package let name: ArraySlice<UInt8>
+        /// Nil only in a text that is not a URL.
+        package let port: Int?
+    }
 
-    /// Nil for a text that isn't made of letters, digits and `-._*[]:`.
+    /// Without the port.
+    private let bytes: [UInt8]
+    private let port: Int?
+    let literals: Int
+
+    /// Nil for a text that isn't made of letters, digits and `-._*`, or an IPv6 address in
+    /// brackets, and perhaps a port.
     package init?(_ text: String) {
-        bytes = Array(text.lowercased().utf8)
-        let isAllowed: (UInt8) -> Bool = {
-            $0.isLetter || $0.isDecimalDigit || "-._*[]:".utf8.contains($0)
+        var name = Array(text.lowercased().utf8)
+        literals = name.count { $0 != HostPattern.star }
+        let end = name.lastIndex(of: UInt8(ascii: "]")) ?? name.startIndex
+        if let colon = name[end...].lastIndex(of: HostPattern.colon) {
+            let digits = String(decoding: name[(colon + 1)...], as: UTF8.self)
+            guard let number = UInt16(digits), number > 0,
+                name[(colon + 1)...].allSatisfy(\.isDecimalDigit)
+            else { return nil }
+            port = Int(number)
+            name.removeSubrange(colon...)
+        } else {
+            port = nil
         }
-        guard !bytes.isEmpty, bytes.allSatisfy(isAllowed) else { return nil }
+        let isAddress = name.first == UInt8(ascii: "[") && name.last == UInt8(ascii: "]")
+        let others = isAddress ? "-._*:" : "-._*"
+        let isAllowed: (UInt8) -> Bool = {
+            $0.isLetter || $0.isDecimalDigit || others.utf8.contains($0)
+        }
+        guard !name.isEmpty,
+            (isAddress ? name.dropFirst().dropLast() : name[...]).allSatisfy(isAllowed)
+        else { return nil }
+        bytes = name
     }
 
     func mayMatch(hostOf domain: String) -> Bool {
@@ -80,12 +110,15 @@ package struct HostPattern: Hashable, Sendable {
             || matches(([UInt8(ascii: "x"), UInt8(ascii: ".")] + name)[...])
     }
 
-    var literals: Int { bytes.count { $0 != HostPattern.star } }
-
     private static let star = UInt8(ascii: "*")
+    private static let colon = UInt8(ascii: ":")
+
+    package func matches(_ place: Place) -> Bool {
+        (port == nil || port == place.port) && matches(place.name)
+    }
 
     /// Whether a host, in lower case, has the form of the pattern.
-    package func matches(_ host: ArraySlice<UInt8>) -> Bool {
+    private func matches(_ host: ArraySlice<UInt8>) -> Bool {
         var (place, next) = (host.startIndex, 0)
         // The last star, and the place up to which it stands for the host.
         var star: (next: Int, place: Int)?
@@ -106,19 +139,22 @@ package struct HostPattern: Hashable, Sendable {
         return bytes[next...].allSatisfy { $0 == HostPattern.star }
     }
 
-    /// The host in a canonical URL, without user information and port.
-    package static func host(in url: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+    /// The host in a canonical URL or origin.
+    package static func place(in url: ArraySlice<UInt8>) -> Place {
         let slash = UInt8(ascii: "/")
-        guard let scheme = url.firstIndex(of: slash) else { return [] }
-        var authority = url[scheme...].drop { $0 == slash }.prefix {
+        guard let start = url.firstIndex(of: slash) else { return Place(name: [], port: nil) }
+        var authority = url[start...].drop { $0 == slash }.prefix {
             $0 != slash && $0 != UInt8(ascii: "?") && $0 != UInt8(ascii: "#")
         }
         if let at = authority.lastIndex(of: UInt8(ascii: "@")) {
             authority = authority[(at + 1)...]
         }
-        if authority.first == UInt8(ascii: "[") {
-            return authority.firstIndex(of: UInt8(ascii: "]")).map { authority[...$0] } ?? authority
-        }
-        return authority.prefix { $0 != UInt8(ascii: ":") }
+        let bracket = authority.first == UInt8(ascii: "[") ? UInt8(ascii: "]") : nil
+        let end =
+            bracket.flatMap { authority.firstIndex(of: $0) }.map { $0 + 1 }
+            ?? authority.firstIndex(of: colon) ?? authority.endIndex
+        let isSecure = url[..<start].elementsEqual("https:".utf8)
+        let given = Int(String(decoding: authority[end...].dropFirst(), as: UTF8.self))
+        return Place(name: authority[..<end], port: given ?? (isSecure ? 443 : 80))
     }
 }

@@ -7,6 +7,8 @@ package struct RequestSettings: Sendable {
     /// Sent with every listed request, but not after a redirect to another origin; an empty value
     /// removes the field.
     package var fields: [HeaderField] = []
+    /// The value of `Accept`; nil for the formats that this build decodes.
+    package var accept: String?
     /// Used for listed requests without credentials in the URL; never sent after a redirect to
     /// another origin.
     package var credentials: Credentials?

@@ -71,7 +71,6 @@ final class EasyHandle {
         // Fewer system calls than with the default of 16 KiB. Each transfer has one buffer.
         try set(CURLOPT_BUFFERSIZE, 64 << 10)
         try set(CURLOPT_PROTOCOLS_STR, "http,https")
-        try set(CURLOPT_USERAGENT, configuration.userAgent)
         // With this option libcurl decodes even an unrequested encoding: the size limit
         // counts decoded bytes and stops decompression bombs.
         try set(CURLOPT_ACCEPT_ENCODING, TransferConfiguration.acceptedEncodings)
@@ -110,6 +109,7 @@ final class EasyHandle {
 
     private func setHostOptions() throws(UserError) {
         let verifies = host.configuration.requests.verifiesOrigins
+        try set(CURLOPT_USERAGENT, host.configuration.userAgent)
         // Zero would mean libcurl's default.
         try set(
             CURLOPT_CONNECTTIMEOUT_MS,
@@ -230,7 +230,7 @@ final class EasyHandle {
             if request.exchange != nil {
                 request.fields.map { "\($0.name): \($0.value)" }
             } else {
-                configuration.fieldLines(
+                host.configuration.fieldLines(
                     isForeign: request.isForeign, request.userFields, conditions: request.fields)
             }
         let list = FieldList(lines)

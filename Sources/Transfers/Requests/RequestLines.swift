@@ -2,15 +2,15 @@ internal import CCurl
 import PrefetchModel
 
 extension TransferConfiguration {
-    /// The header lines of a request that libcurl does not write itself, in libcurl's notation.
+    /// The header lines of a request to this host that libcurl does not write itself, in libcurl's
+    /// notation.
     /// `Name:` without a value leaves the field out.
     func fieldLines(
         isForeign: Bool, _ userFields: [HeaderField] = [], conditions: [HeaderField] = []
     ) -> [String] {
-        var fields = [HeaderField(name: "Accept", value: accept)]
-        if !isForeign {
-            fields = fields.replaced(by: requests.fields.replaced(by: userFields))
-        }
+        let given = self.fields(userFields)
+        let fields = [HeaderField(name: "Accept", value: requests.accept ?? accept)]
+            .replaced(by: isForeign ? given.following : given)
         return (fields + conditions).map {
             $0.value.isEmpty ? "\($0.name):" : "\($0.name): \($0.value)"
         }

@@ -20,7 +20,7 @@ package struct TransferConfiguration: Sendable {
     package var fingerprint: @Sendable (String) -> String = { _ in "hidden" }
     /// The value of `User-Agent`, unless a field of the user replaces it.
     package var userAgent: String
-    /// The value of `Accept`, unless a field of the user replaces it.
+    /// The value of `Accept`, unless the user or a field replaces it.
     package var accept = TransferConfiguration.notedAccept
     /// The text that stands for ``accept`` in stored `Vary` values. It must not change when a
     /// build accepts more formats: all stored responses that vary on `Accept` would become stale.
@@ -32,14 +32,21 @@ package struct TransferConfiguration: Sendable {
     /// Without the fields that libcurl adds itself: cookies of the jar, and credentials from a
     /// netrc file or a URL.
     package func requestFields(
-        userFields: [HeaderField] = [], isForeign: Bool = false
+        to url: some StringProtocol, userFields: [HeaderField] = [], isForeign: Bool = false
     ) -> [HeaderField] {
+        let host = hosts[hostIn: url] ?? self
         var fields = [
-            HeaderField(name: "Accept", value: TransferConfiguration.notedAccept),
+            HeaderField(
+                name: "Accept", value: host.requests.accept ?? TransferConfiguration.notedAccept),
             HeaderField(name: "Accept-Encoding", value: TransferConfiguration.acceptedEncodings),
-            HeaderField(name: "User-Agent", value: userAgent),
+            HeaderField(name: "User-Agent", value: host.userAgent),
         ]
-        guard !isForeign else { return fields }
+        guard !isForeign else {
+            return fields.replaced(by: host.fields(userFields).following).filter {
+                !$0.value.isEmpty
+            }
+        }
+        let requests = host.requests
         if let credentials = requests.credentials {
             let text = "\(credentials.user):\(credentials.password)"
             fields.append(HeaderField(name: "Authorization", value: fingerprint(text)))
@@ -55,12 +62,23 @@ package struct TransferConfiguration: Sendable {
     /// User fields that never hold secrets.
     private static let plainFields: Set = ["accept", "accept-language", "user-agent"]
 
+    /// The user's fields at this host, for a request of its own.
+    func fields(_ userFields: [HeaderField]) -> [HeaderField] {
+        requests.fields.replaced(by: userFields)
+    }
+
     /// Images gain nothing from a content encoding.
     static let acceptedEncodings = "identity"
 
     package init(userAgent: String) {
         self.userAgent = userAgent
     }
+}
+
+extension [HeaderField] {
+    /// The fields that also follow a redirect to another origin: the wanted formats. They are no
+    /// secret, and the image is there.
+    var following: [HeaderField] { filter { $0.name.lowercased() == "accept" } }
 }
 
 /// A limit of received bytes per second, which several transfer loops may share.

@@ -13,8 +13,8 @@ package struct TransferRequest: Sendable {
     package var userFields: [HeaderField] = []
     /// Whether a redirect led from the listed origin (scheme, host and port) to another one.
     ///
-    /// Then no field of the user is sent, and no credentials of the user or the URL. The netrc file
-    /// and the cookie jar still apply: their entries name the other host.
+    /// Then no field of the user is sent but `Accept`, and no credentials of the user or the URL.
+    /// The netrc file and the cookie jar still apply: their entries name the other host.
     package var isForeign = false
     /// The addresses it may be sent to; nil for the configuration's rule for listed URLs.
     package var addressRule: AddressRule?

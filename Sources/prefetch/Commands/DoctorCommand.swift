@@ -5,7 +5,7 @@ import Reporting
 import Sharding
 import Upkeep
 
-struct DoctorCommand: ParsableCommand {
+struct DoctorCommand: HostedCommand {
     static let configuration = CommandConfiguration(
         commandName: "doctor",
         abstract: "Look for problems with the cache and its environment.",
@@ -40,11 +40,14 @@ struct DoctorCommand: ParsableCommand {
     @OptionGroup(title: "\(FlagHeading.requests.rawValue) of --online") var requests:
         Flags<RequestFlags>
 
-    func run() throws {
+    func run(_ invocation: Invocation) throws {
         let path = try cache.path()
         var settings = RunSettings()
-        let problem = try apply(to: &settings)
-        if online { requests.warn() }
+        let problem = try apply(invocation.hosts, to: &settings)
+        if online {
+            requests.warn()
+            invocation.hosts.warn()
+        }
         let checkUp = CacheCheckUp(settings.run, wallClock: WallClock.now)
         let descriptors = OpenFiles.left
         // For the list of loaded libraries. Few commands need these two.
@@ -72,9 +75,12 @@ struct DoctorCommand: ParsableCommand {
     }
 
     /// - Returns: The problem of a file or variable that no run could use. The other checks follow.
-    private func apply(to settings: inout RunSettings) throws -> Diagnosis? {
+    private func apply(
+        _ hosts: ConfiguredHosts, to settings: inout RunSettings
+    ) throws -> Diagnosis? {
         do {
             try requests.applyWithEnvironment(to: &settings)
+            try hosts.apply(to: &settings.run, withHeaders: true)
             return nil
         } catch let error as any ReportableError where error.userError.kind != .usage {
             let error = error.userError

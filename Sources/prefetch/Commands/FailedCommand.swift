@@ -121,17 +121,18 @@ struct FailedCommand: ParsableCommand {
         @Argument(help: .value("url", "URLs, or their cache keys."))
         var images: [ImageName]
 
+        @OptionGroup var keys: Flags<KeyFlags>
         @OptionGroup var options: ChangeOptions
 
         func run() throws {
             try options.change { cache in
                 var missing: [String] = []
-                for name in images {
+                for name in images.map({ $0.leavingOut(keys) }) {
                     let isRemoved = try name.find { key in
                         try cache.failures.remove(key: key) ? true : nil
                     }
                     if try isRemoved == nil
-                        && name.canonicalKey.map(cache.failures.remove(url:)) != true
+                        && name.url.map(cache.failures.remove(url:)) != true
                     {
                         missing.append(name.shown)
                     }

@@ -26,6 +26,14 @@ struct ConfigurationChoice {
     /// Whether a file or a profile is named.
     var isGiven: Bool { file != nil || profile != nil }
 
+    /// Whether a file or a profile is named, or a file is in its place.
+    var mayHaveSettings: Bool {
+        isGiven
+            || ConfigurationChoice.places.contains {
+                access($0, F_OK) == 0 || ![ENOENT, ENOTDIR].contains(errno)
+            }
+    }
+
     init(_ flags: GivenFlags) {
         self.init(
             file: flags.value(of: ConfigurationFlags.flags.file.row),
@@ -42,7 +50,11 @@ struct ConfigurationChoice {
         func value(_ given: String?, _ row: FlagRow) -> String? {
             given ?? row.environment.lazy.compactMap(environment).first
         }
-        self.file = value(file, ConfigurationFlags.flags.file.row)
+        let row = ConfigurationFlags.flags.file.row
+        // A path that cannot be expanded is named as a missing file.
+        self.file = value(file, row).map { path in
+            file == nil ? (try? row.path.expanded(path, home: HomeDirectory.path)) ?? path : path
+        }
         self.profile = value(profile, ConfigurationFlags.flags.profile.row)
         self.trustsProject = trustsProject
     }
@@ -51,13 +63,14 @@ struct ConfigurationChoice {
     ///
     /// - Throws: `UserError` for a mistake, after printing all but the last one.
     func settings(
-        _ rows: [FlagRow], spellings: [Set<String>], readsProject: Bool = true
+        _ rows: [FlagRow], spellings: [Set<String>], readsProject: Bool = true,
+        variables: [String: String] = EnvironmentSettings.variables
     ) throws -> EffectiveSettings {
         let files = try files(readsProject: readsProject || trustsProject)
         try ConfigurationChoice.refuse(files.flatMap(\.problems))
-        let variables = try EnvironmentSettings.settings(rows)
         let settings = EffectiveSettings(
-            files: files, variables: variables, profile: profile,
+            files: files, variables: try EnvironmentSettings.settings(rows, of: variables),
+            profile: profile,
             spellings: spellings + RunFlags.conflicts)
         if let profile, !settings.profiles.contains(profile) {
             let known = settings.profiles
@@ -94,7 +107,7 @@ struct ConfigurationChoice {
             }) {
                 try InputFile(file).read(limit: ConfigurationFile.maximumBytes + 1)
             }
-            return [ConfigurationFile(bytes, path: file, keys: .ofRun, isForeign: false)]
+            return [ConfigurationFile(bytes, path: file)]
         }
         return try ConfigurationChoice.places.compactMap { path in
             // A stranger's, unless the user says otherwise.
@@ -102,7 +115,7 @@ struct ConfigurationChoice {
             guard path != ConfigurationChoice.projectFile || readsProject,
                 let bytes = try ConfigurationChoice.read(path, isForeign: isForeign)
             else { return nil }
-            return ConfigurationFile(bytes, path: path, keys: .ofRun, isForeign: isForeign)
+            return ConfigurationFile(bytes, path: path, isForeign: isForeign)
         }
     }
 

@@ -6,22 +6,24 @@ extension ConfigurationKeys {
     static let ofRun = ConfigurationKeys(
         flags: RunFlags.all.filter(\.isConfigurable).map { Key($0) },
         commandLineFlags: RunFlags.all.filter { !$0.isConfigurable }.map(\.name),
-        variant: [Key("spec", .text, .refusedWithOverlays)]
+        variant: [Key("spec", .text, .refusedWithOverlays, path: .overlays)]
             + RunFlags.all.filter(\.isItemOfVariant).map(Key.init(itemOf:)),
         prune: PruneRule.allCases.map(Key.init(_:)),
         // Its files are checked in another way, so it may have a base URL.
-        list: [Key(ConfigurationKeys.listFile, .texts)]
-            + InputFlags.flags.all.map(\.row).filter(\.isOfList).map { Key($0.name, $0.form) },
+        list: [Key(ConfigurationKeys.listFile, .texts, path: .whole)]
+            + NamedListFlags.flags.all.map(\.row).filter(\.isOfList).map {
+                Key($0.name, $0.form)
+            },
         host: RunFlags.perHost.map(\.row).map { Key($0) })
 }
 
 extension ConfigurationKeys.Key {
     fileprivate init(_ row: FlagRow) {
-        self.init(row.name, row.form, row.projectRule)
+        self.init(row.name, row.form, row.projectRule, path: row.path)
     }
 
     fileprivate init(itemOf row: FlagRow) {
-        self.init(row.name, row.form, row.projectRule) {
+        self.init(row.name, row.form, row.projectRule, path: row.path) {
             Recipe.mistake(in: $0, ofFlag: row.name)
         }
     }
@@ -34,14 +36,32 @@ extension ConfigurationKeys.Key {
     }
 }
 
+extension ConfigurationFile {
+    /// Reads the bytes of a file with the keys of `run`.
+    init(_ bytes: [UInt8], path: String, isForeign: Bool = false) {
+        self.init(
+            bytes, path: path, keys: .ofRun, isForeign: isForeign, home: HomeDirectory.path)
+    }
+}
+
 extension FlagRow {
+    /// The place of file names in values.
+    var path: PathForm {
+        switch value {
+        case "file", "dir": .whole
+        case _ where holdsSecret: .afterAt
+        case _ where projectRule == .refusedWithOverlays: .overlays
+        default: .none
+        }
+    }
+
     fileprivate var form: ConfigurationKeys.Form {
         value == nil ? .isOn : isRepeatable ? .texts : .text
     }
 
     /// Whether the flag may differ between lists: keys are the same for all.
     fileprivate var isOfList: Bool {
-        name != InputFlags.flags.ignoredQuery.row.name
+        name != KeyFlags.flags.ignoredQuery.row.name
     }
 
     /// Whether the flag has an item in the SPEC of a variant.

@@ -23,6 +23,7 @@ struct ConfiguredCommand {
     private(set) var given: [String]
     var added: [Added] = []
     private(set) var invocation = Invocation()
+    private let variables: [String: String]
     /// Whether a command takes all flags of `run`.
     private static func isRun(_ name: String) -> Bool {
         name == RunCommand.configuration.commandName
@@ -49,8 +50,11 @@ struct ConfiguredCommand {
         value.isEmpty ? ["--\(flag)", ""] : ["--\(flag)=\(value)"]
     }
 
-    init(_ arguments: [String]) {
+    init(
+        _ arguments: [String], variables: [String: String] = EnvironmentSettings.variables
+    ) {
         given = arguments
+        self.variables = variables
         words = ConfiguredCommand.words(of: arguments)
     }
 
@@ -62,7 +66,8 @@ struct ConfiguredCommand {
         guard name != ConfigCommand.configuration.commandName,
             !ConfiguredCommand.isAboutProgram(given), !isGroup
         else { return }
-        let configurable = ConfiguredCommand.rows(of: name, given)
+        guard mayBeConfigured else { return }
+        let configurable = sharedRows(name)
         let denied = takeDenials(of: configurable)
         let takesAll = ConfiguredCommand.isRun(name)
         let flags = GivenFlags(
@@ -71,43 +76,60 @@ struct ConfiguredCommand {
             throw UserError(.usage, "--\(name) and --no-\(name) cannot be combined")
         }
         let choice = ConfigurationChoice(flags)
-        // Also behind `--unlisted=`.
-        let namesList = given.contains { argument in
-            ConfiguredLists.isName(argument)
-                || argument.hasPrefix("-")
-                    && argument.split(separator: "=", maxSplits: 1).dropFirst().contains {
-                        ConfiguredLists.isName(String($0))
-                    }
-        }
         let rows = configurable.filter { row in
             !denied.contains(row.name) && !flags.replaces(row.name)
         }
         // Scripts start some commands once per image, often with variables for all of this.
-        let isSettled = rows.allSatisfy { environment(EnvironmentSettings.variable(of: $0)) != nil }
-        guard !isSettled || namesList || choice.isGiven else { return }
+        let isSettled = rows.allSatisfy { row in
+            variables[EnvironmentSettings.variable(of: row)]?.isEmpty == false
+        }
+        guard !rows.isEmpty || namesList || choice.isGiven else { return }
         let readsProject =
             namesList || choice.profile != nil || rows.contains { $0.projectRule != .refused }
-        let settings = try choice.settings(
-            rows, spellings: flags.spellings, readsProject: readsProject)
+        let settings =
+            isSettled && !namesList && !choice.isGiven
+            ? EffectiveSettings(
+                files: [], variables: try EnvironmentSettings.settings(rows, of: variables))
+            : try choice.settings(
+                rows, spellings: flags.spellings, readsProject: readsProject, variables: variables)
         added = ConfiguredCommand.added(settings, rows)
-        if takesAll {
+        if takesHosts {
             let (certificate, key) = (RouteFlags.flags.certificate, RouteFlags.flags.certificateKey)
             invocation.hosts = try ConfiguredHosts(settings) { name in
                 // The key of a table belongs to its certificate.
                 let names = name == key.row.name ? [name, certificate.row.name] : [name]
-                return names.contains {
-                    flags.containsSpelling(of: $0) || settings.isSetByVariable($0)
-                }
+                return !configurable.contains { $0.name == name }
+                    || names.contains {
+                        flags.containsSpelling(of: $0) || settings.isSetByVariable($0)
+                    }
             }
         }
         guard !settings.lists.isEmpty else { return }
-        let input = InputFlags.flags.all.map(\.row).filter { !denied.contains($0.name) }
+        let input = NamedListFlags.flags.all.map(\.row).filter { !denied.contains($0.name) }
         invocation.lists = ConfiguredLists(
             settings,
             before: Dictionary(
                 grouping: ConfiguredCommand.added(settings, input), by: \.row.name
             ).mapValues { $0.flatMap(\.arguments) },
             after: flags.arguments.filter { name, _ in input.contains { $0.name == name } })
+    }
+
+    /// Whether an argument names a list, also behind `--unlisted=`.
+    private var namesList: Bool {
+        given.contains { argument in
+            ConfiguredLists.isName(argument)
+                || argument.hasPrefix("-")
+                    && argument.split(separator: "=", maxSplits: 1).dropFirst().contains {
+                        ConfiguredLists.isName(String($0))
+                    }
+        }
+    }
+
+    /// Whether there is anything to read or to take back. Finding a command's flags takes time, and
+    /// some commands start once per image.
+    private var mayBeConfigured: Bool {
+        !variables.isEmpty || namesList || given.contains { $0.hasPrefix("--no-") }
+            || ConfigurationChoice(GivenFlags(given, of: ConfigurationChoice.rows)).mayHaveSettings
     }
 
     /// Removes the arguments `--no-NAME`, which take back the setting of a file or variable, and
@@ -141,33 +163,35 @@ struct ConfiguredCommand {
             return switch setting.value {
             case .isOn(true): [added("", setting.origin)]
             case .isOn(false): []
-            case .text(let text): [added(text, setting.origin)]
+            case .text(let text):
+                row.valuesOfRun.contains(text) ? [] : [added(text, setting.origin)]
             case .texts(let texts): texts.map { added($0, setting.origin) }
             }
         }
     }
 
-    /// The flags that a command takes from configuration: all of them for `run`, and for other
-    /// commands the ones that must agree with the runs'.
-    private static func rows(of name: String, _ arguments: [String]) -> [FlagRow] {
-        let readsList = arguments.contains {
-            $0 == "--batch" || $0 == "--unlisted" || $0.hasPrefix("--unlisted=")
+    /// The flags that the command takes from configuration. Settings of flags that it lacks, or
+    /// that have no effect with these arguments, do not concern it.
+    private func sharedRows(_ name: String) -> [FlagRow] {
+        if ConfiguredCommand.isRun(name) { return RunFlags.all.filter(\.isConfigurable) }
+        let unmet = SharedFlags.unmet(name, given)
+        return command.ownSharedRows.filter { row in
+            !unmet.contains { _, rows in rows.contains { $0.name == row.name } }
         }
-        // Making all rows takes time.
-        guard isRun(name) || ["put", "doctor"].contains(name) || readsList else {
-            let namesKeys = ["get", "remove", "prune"].contains(name)
-            return [CacheFlags.flags.directory.row]
-                + (namesKeys ? [InputFlags.flags.ignoredQuery.row] : [])
-        }
-        if isRun(name) { return RunFlags.all.filter(\.isConfigurable) }
-        let groups: [any FlagRows.Type] =
-            switch name {
-            case "put": StoringOptions.groups
-            case "doctor": [RequestFlags.self]
-            default: []
-            }
-        let shared = (readsList ? [InputFlags.self] : []) + groups + [CacheFlags.self]
-        return shared.flatMap { $0.allFlags }.map(\.row)
+    }
+
+    /// The command that the leading words name.
+    private var command: any ParsableCommand.Type {
+        guard let first = Prefetch.subcommand(given.first) else { return RunCommand.self }
+        let configuration = first.configuration
+        let named = configuration.subcommands.first { $0._commandName == given.dropFirst().first }
+        return (words == 2 ? named : configuration.defaultSubcommand) ?? first
+    }
+
+    /// Whether the tables of hosts concern the command.
+    private var takesHosts: Bool {
+        ConfiguredCommand.isRun(given.first ?? "") || words == 0
+            || command is any HostedCommand.Type
     }
 
     /// The number of leading words that name the command: `failed list` has two.
@@ -213,6 +237,9 @@ protocol InvokedCommand: ParsableCommand {
     mutating func run(_ invocation: Invocation) throws
 }
 
+/// A command that applies the tables of hosts to the flags that it shares with `run`.
+protocol HostedCommand: InvokedCommand {}
+
 extension ParsableCommand {
     /// Runs the command, with the invocation if it takes one.
     mutating func start(_ invocation: Invocation) throws {
@@ -256,7 +283,14 @@ extension ConfiguredCommand {
             let others = named.dropFirst().map {
                 "--\(added[$0].row.name) is set in \(added[$0].origin)"
             }
-            return cause(first, hint: others.isEmpty ? hint : others.joined(separator: ", "))
+            let row = added[first].row
+            // A flag of the user excludes the setting.
+            let isGiven = given.contains { argument in
+                let flag = argument.prefix { $0 != "=" }
+                return flag.hasPrefix("--") && Added.names(text, String(flag))
+            }
+            let all = isGiven ? others + ["--no-\(row.name) takes the setting back"] : others
+            return cause(first, hint: all.isEmpty ? hint : all.joined(separator: ", "))
         }
         // The user may have made the mistake.
         guard !(error is UserError), isRight(given, parse) else { return nil }
@@ -301,7 +335,7 @@ extension ConfiguredCommand.Added {
     }
 
     /// Whether a text has a flag in it that isn't the beginning or end of another.
-    private static func names(_ text: String, _ flag: String) -> Bool {
+    fileprivate static func names(_ text: String, _ flag: String) -> Bool {
         text.ranges(of: flag).contains { range in
             let before = text[..<range.lowerBound].last
             let after = text[range.upperBound...].first

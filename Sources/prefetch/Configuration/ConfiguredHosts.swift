@@ -34,13 +34,23 @@ struct ConfiguredHosts: Sendable {
     }
 
     /// Gives the hosts of the tables configurations of their own: the run's with their settings.
-    func apply(to configuration: inout RunConfiguration) throws {
+    /// `withHeaders`: also the fields that a run gives to the entries of the host.
+    func apply(to configuration: inout RunConfiguration, withHeaders: Bool = false) throws {
         for case let filter? in hosts.map(\.fields.bodyFilter) {
             configuration.bodies.filters[filter.name] = filter
         }
-        guard hosts.contains(where: \.changesRun) else { return }
+        guard
+            hosts.contains(where: {
+                $0.changesRun || withHeaders && !$0.fields.defaults.headers.isEmpty
+            })
+        else { return }
         let common = configuration
-        configuration.hosts.configurations = try table { try $0.configuration(of: common) }
+        configuration.hosts.configurations = try table { host in
+            var own = try host.configuration(of: common)
+            let headers = withHeaders ? host.fields.defaults.headers : []
+            own.requests.fields = own.requests.fields.replaced(by: headers)
+            return own
+        }
     }
 
     /// Warns about hosts without verified certificates, in every run.
@@ -70,7 +80,7 @@ struct HostSettings: Sendable {
         guard let pattern = HostPattern(table.name) else {
             throw UserError(
                 at: table.settings[0].origin, "'\(table.name)' is no pattern of a host",
-                hint: "like *.example.com, without scheme and port")
+                hint: "like *.example.com or example.com:8080, without scheme")
         }
         (self.pattern, self.table) = (pattern, table)
         isInsecure = settings.contains {
@@ -107,6 +117,13 @@ struct HostSettings: Sendable {
         var settings = RunSettings(run)
         for change in changes {
             try HostSettings.located(at: change.setting.origin) { try change.make(&settings) }
+        }
+        // The keys are more specific than fields for all hosts.
+        let replaced =
+            [(SenderFlags.flags.userAgent.row, "user-agent")]
+            + [(SenderFlags.flags.acceptedFormats.row, "accept")]
+        settings.run.requests.fields.removeAll { field in
+            replaced.contains { origin($0.0) != nil && $0.1 == field.name.lowercased() }
         }
         try settings.takeCertificate()
         return settings.run

@@ -6,7 +6,7 @@ import PrefetchModel
 
 /// The lists of configuration files, `@NAME` among the arguments.
 struct ConfiguredLists: Sendable {
-    /// The tables by name, with the arguments for ``Flags<InputFlags>``.
+    /// The tables by name, with the arguments for ``Flags<NamedListFlags>``.
     private var lists: [String: (table: EffectiveSettings.NamedTable, arguments: [String])] = [:]
 
     init() {}
@@ -24,23 +24,21 @@ struct ConfiguredLists: Sendable {
         }
     }
 
-    /// The mistake in a list's own keys; nil without one.
-    static func problem(in list: EffectiveSettings.NamedTable) -> UserError? {
+    /// The mistakes in a list's own keys.
+    static func problems(in list: EffectiveSettings.NamedTable) -> [UserError] {
         func message(_ settings: [ConfigurationSetting]) -> String? {
             do {
-                _ = try Flags<InputFlags>.parse(settings.flatMap(arguments(of:)))
+                _ = try Flags<NamedListFlags>.parse(settings.flatMap(arguments(of:)))
                 return nil
             } catch {
-                return UsageAdvice.oneLine(Flags<InputFlags>.message(for: error))
+                return UsageAdvice.oneLine(Flags<NamedListFlags>.message(for: error))
             }
         }
-        guard let all = message(list.flags) else { return nil }
-        for setting in list.flags {
-            if let message = message([setting]) {
-                return UserError(at: setting.origin, message)
-            }
+        guard let all = message(list.flags) else { return [] }
+        let single = list.flags.compactMap { setting in
+            message([setting]).map { UserError(at: setting.origin, $0) }
         }
-        return UserError(at: list.settings[0].origin, all)
+        return single.isEmpty ? [UserError(at: list.settings[0].origin, all)] : single
     }
 
     private static func arguments(of setting: ConfigurationSetting) -> [String] {
@@ -83,12 +81,12 @@ struct ConfiguredLists: Sendable {
                 "\(list.path): list '\(argument.dropFirst())': \(file) leads out of the folder",
                 hint: "--trust-project-config allows it")
         }
-        let input: Flags<InputFlags>
+        let input: Flags<NamedListFlags>
         do {
-            input = try Flags<InputFlags>.parse(arguments)
+            input = try Flags<NamedListFlags>.parse(arguments)
         } catch {
-            if let problem = ConfiguredLists.problem(in: list) { throw problem }
-            let message = UsageAdvice.oneLine(Flags<InputFlags>.message(for: error))
+            if let problem = ConfiguredLists.problems(in: list).first { throw problem }
+            let message = UsageAdvice.oneLine(Flags<NamedListFlags>.message(for: error))
             throw UserError(.usage, "\(argument): \(message)")
         }
         var own = options

@@ -15,7 +15,6 @@ struct CacheOptions: ParsableArguments {
             guard !directory.isEmpty else { throw ValidationError("--cache-dir needs a path") }
             return trimmed(directory)
         }
-        if let path = environment("PREFETCH_CACHE_DIR") { return trimmed(path) }
         // Set by systemd for a service with CacheDirectory=; the first of several is used.
         if let path = environment("CACHE_DIRECTORY")?.prefix(while: { $0 != ":" }), !path.isEmpty {
             return trimmed(String(path))
@@ -24,7 +23,7 @@ struct CacheOptions: ParsableArguments {
         if let base = environment("XDG_CACHE_HOME"), base.hasPrefix("/") {
             return trimmed(base) + "/prefetch"
         }
-        guard let home = environment("HOME") ?? CacheOptions.homeOfUser else {
+        guard let home = HomeDirectory.path else {
             throw UserError(
                 "no cache directory: HOME is not set", hint: "name a directory with --cache-dir")
         }
@@ -72,13 +71,6 @@ struct CacheOptions: ParsableArguments {
         } catch let error as StorageError where error.code == .missing {
             return nil
         }
-    }
-
-    /// The home directory in the user database, for services without `HOME`.
-    private static var homeOfUser: String? {
-        guard let entry = getpwuid(geteuid()), let path = entry.pointee.pw_dir, path.pointee != 0
-        else { return nil }
-        return String(cString: path)
     }
 
     private func trimmed(_ path: String) -> String {

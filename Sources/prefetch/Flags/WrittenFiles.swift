@@ -192,7 +192,7 @@ enum ConfiguredFiles {
         let files = choice.paths.compactMap { path -> ConfigurationFile? in
             let bytes = try? InputFile.readRegular(path, limit: ConfigurationFile.maximumBytes)
             guard let bytes else { return nil }
-            return ConfigurationFile(bytes, path: path, keys: .ofRun, isForeign: false)
+            return ConfigurationFile(bytes, path: path)
         }
         var named = files.flatMap { file in
             file.settings.flatMap { ConfiguredFiles.uses(of: $0, in: file.path) }

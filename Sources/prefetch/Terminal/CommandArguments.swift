@@ -1,3 +1,4 @@
+import Glibc
 import PrefetchModel
 
 /// Rewrites arguments that the parser would misread.
@@ -26,13 +27,25 @@ enum CommandArguments {
         return rest + options + arguments[end...]
     }
 
-    /// Gives `--key-ignore-query` without `=NAMES` the value `*`. The parser would take the next
+    /// Gives `--key-ignore-query` without names the value `*`. The parser would take the next
     /// argument, perhaps a manifest, for the value.
     private static func givingAllNames(_ arguments: [String]) -> [String] {
         let flag = "--key-ignore-query"
         guard arguments.contains(flag) else { return arguments }
         let end = arguments.firstIndex(of: "--") ?? arguments.endIndex
-        return arguments.enumerated().map { $0 < end && $1 == flag ? "\(flag)=*" : $1 }
+        return arguments.indices.map { index in
+            let (next, argument) = (index + 1, arguments[index])
+            let hasNames = next < end && areNames(arguments[next])
+            return index < end && argument == flag && !hasNames ? "\(flag)=*" : argument
+        }
+    }
+
+    /// Whether an argument behind `--key-ignore-query` is its value: neither a flag nor a list, a
+    /// URL or a file.
+    private static func areNames(_ argument: String) -> Bool {
+        !argument.hasPrefix("-") && !ConfiguredLists.isName(argument)
+            && !ManifestSequence.isURL(argument) && access(argument, F_OK) != 0
+            && IgnoredQuery(argument) != nil
     }
 
     /// The number of arguments that a flag of all commands takes, with its value; 0 for any other.

@@ -63,7 +63,7 @@ enum UsageAdvice {
     }
 
     /// Refuses an unknown command of a command, which the parser would call an unexpected argument,
-    /// and two cache directories: it would use the last one.
+    /// two cache directories, since it would use the last one, and flags without an effect.
     static func check(_ arguments: [String]) throws {
         let options = arguments.prefix { $0 != "--" }
         guard options.count(where: { $0 == "--cache-dir" || $0.hasPrefix("--cache-dir=") }) < 2
@@ -71,6 +71,7 @@ enum UsageAdvice {
             throw UserError(.usage, "--cache-dir is given twice", hint: "a command uses one cache")
         }
         guard let command = Prefetch.subcommand(arguments.first) else { return }
+        try SharedFlags.check(arguments)
         let names = Set(command.configuration.subcommands.map { $0._commandName })
         guard !names.isEmpty, arguments.count > 1, !arguments[1].hasPrefix("-"),
             !names.contains(arguments[1]), arguments[1] != "help"

@@ -47,7 +47,7 @@ struct FreshnessIndexTests {
         try runSQL(
             "INSERT INTO freshness VALUES \(rows.joined(separator: ","))",
             path + "/prefetch.sqlite")
-        let reader = try CacheReader(cache.directory) { _ in true }
+        let reader = try CacheReader(cache.directory, varyTest: VaryTest { _ in true })
         let prints = keys.map { VariantFingerprint(KeyFingerprint($0, hasher: hasher), recipe) }
         let looked = try reader.freshnessRecords(of: prints)
         let tables = try (0..<FreshnessTable.pieces).map {

@@ -16,7 +16,7 @@ struct ImageIndexTests {
         _ cache: OpenCache, of resources: [Int64], expectedLookups: Int,
         recipe: Recipe = Recipe()
     ) throws -> [StoredImage?] {
-        let reader = try CacheReader(cache.directory) { _ in true }
+        let reader = try CacheReader(cache.directory, varyTest: VaryTest { _ in true })
         let index = try ImageIndex(
             CacheCatalog(cache), recipe: recipe, expectedLookups: expectedLookups)
         return try index.images(of: resources, with: reader)
@@ -55,7 +55,7 @@ struct ImageIndexTests {
     @Test func longListsSwitchToTheTableInMemory() throws {
         let cache = try #require(try OpenCache.open(path: path, waiting: .aMoment))
         try store([Sample.row(key: "http://a/1", bytes: [1])], in: cache)
-        let reader = try CacheReader(cache.directory) { _ in true }
+        let reader = try CacheReader(cache.directory, varyTest: VaryTest { _ in true })
         let index = try ImageIndex(CacheCatalog(cache), recipe: Recipe())
         // The table is read after 20,000 look-ups; the results must not change then.
         for _ in 0..<4 {

@@ -98,7 +98,7 @@ struct NetworkFileSystemTests {
         try await withThrowingTaskGroup { group in
             for _ in 0..<3 {
                 group.addTask {
-                    let reader = try CacheReader(cache.directory, matchesVary: { _ in true })
+                    let reader = try CacheReader(cache.directory, varyTest: VaryTest { _ in true })
                     for round in 0..<200 {
                         let key = "http://a/\(round % 50)"
                         #expect(try reader.stored(key: key, recipe: Recipe()) != nil)

@@ -222,7 +222,7 @@ struct ConfigurationLayerTests {
     @Test func everyCommandUsesTheCacheOfTheRuns() async throws {
         try await withWorkspace { workspace in
             try workspace.writeConfiguration(
-                "cache-dir = \"\(workspace.folder)/other\"\njobs = 3\n[profile.p]\n"
+                "cache-dir = \"~/other\"\nquiet = true\njobs = 3\n[profile.p]\n"
                     + "cache-dir = \"\(workspace.folder)/third\"\n",
                 to: ".config/prefetch/config.toml")
             func run(_ arguments: String...) async throws -> CommandResult {
@@ -232,7 +232,8 @@ struct ConfigurationLayerTests {
             }
             let url = "http://127.0.0.1:9/a.png"
             try workspace.write(Fixtures.file("baseline.jpg"), to: "a.jpg")
-            #expect(try await run("put", url, "a.jpg", "-q").status == 0)
+            let put = try await run("put", url, "a.jpg")
+            #expect(put.status == 0 && put.error.isEmpty, "\(put)")
             let path = try await run("get", url)
             #expect(path.output.hasPrefix(workspace.folder + "/other/"), "\(path)")
             #expect(try await run("attr", "set", url, "a", "b").status == 0)
@@ -240,8 +241,12 @@ struct ConfigurationLayerTests {
             #expect(try await run("get", url, "--config", "none").status != 0)
             #expect(try await run("--profile", "p", "get", url).status == 1)
             #expect(try await run("get", url, "--cache-dir", "other").output.hasPrefix("other/"))
-            let run = try await run(try workspace.manifest([url]), "--offline")
-            #expect(run.status == 0 && run.error.contains("1 fresh"), "\(run)")
+            // It has no flag for the cache.
+            let merge = try await run("merge", "all", "other", "--no-quiet")
+            #expect(merge.status == 0 && merge.error.contains("1 image"), "\(merge)")
+            let list = try workspace.manifest([url])
+            let fresh = try await run(list, "--offline", "--no-quiet")
+            #expect(fresh.status == 0 && fresh.error.contains("1 fresh"), "\(fresh)")
         }
     }
 

@@ -78,6 +78,39 @@ struct HostTableCommandTests {
         }
     }
 
+    /// A pattern may have a port. `header` may be a secret, and stays at the listed origin.
+    @Test func theFieldsOfAHostFollowRedirects() async throws {
+        try await withOrigin { listed in
+            try await withOrigin { target in
+                target.serve("/i.png", .image(Fixtures.png(seed: 1)))
+                listed.serve("/r", .redirect(to: target.url("/i.png")))
+                try await withWorkspace { workspace in
+                    func table(_ origin: Origin, _ name: String) -> String {
+                        let authority = origin.url("").dropFirst("http://".count)
+                        return """
+                            [host."\(authority.prefix { $0 != "/" })"]
+                            user-agent = "\(name)"
+                            header = "X-Name: \(name)"
+                            accept-formats = "\(name == "listed" ? "jpeg" : "png,jpeg")"
+
+                            """
+                    }
+                    try workspace.writeConfiguration(
+                        table(listed, "listed") + table(target, "target"))
+                    let run = try await workspace.prefetch([listed.url("/r")])
+                    #expect(run.summary.outcomes == ["downloaded": 1], "\(run.result)")
+                    let requests = try [listed, target].map { try #require($0.requests.first) }
+                    #expect(requests.map { $0.header("User-Agent") } == ["listed", "target"])
+                    #expect(requests.map { $0.header("X-Name") } == ["listed", nil])
+                    #expect(
+                        requests.map { $0.header("Accept") } == [
+                            "image/jpeg, */*;q=0.1", "image/png, image/jpeg, */*;q=0.1",
+                        ])
+                }
+            }
+        }
+    }
+
     @Test func variablesMustBeSetAndProjectsMayNotUseThem() async throws {
         try await withWorkspace { workspace in
             let manifest = try workspace.manifest([])

@@ -129,6 +129,21 @@ struct SelectionTests {
                         command, flag, "--key-ignore-query=token", origin.url("/b?token=9"))
                     #expect(result.status == status, "\(command): \(result)")
                 }
+                // Every command that takes a URL, with the value behind a space.
+                try workspace.write(image, to: "image.png")
+                for arguments in [
+                    ["put", origin.url("/p?token=1"), "image.png"],
+                    ["attr", "set", origin.url("/p?token=2"), "n", "v"],
+                    ["attr", "get", origin.url("/p?token=3"), "n"],
+                    ["attr", "list", origin.url("/p?token=4")],
+                    ["attr", "rm", origin.url("/p?token=5"), "n"],
+                    ["get", origin.url("/p?token=6")],
+                    ["failed", "rm", origin.url("/gone?token=7")],
+                ] {
+                    let flag = ["--key-ignore-query", "token"]
+                    let result = try await workspace.command(arguments + flag).run()
+                    #expect(result.status == 0, "\(result)")
+                }
             }
         }
     }

@@ -89,7 +89,11 @@ struct ConfigCommand: ParsableCommand {
             var problems = files.flatMap(\.problems).map(\.userError)
             // After other mistakes only values that no other setting could make right: the
             // settings of wrong lines are missing.
-            problems += ConfigurationCheck(files: files).problems().filter { problem in
+            let variables =
+                file == nil
+                ? RunFlags.all.flatMap { (try? EnvironmentSettings.settings([$0])) ?? [] } : []
+            let check = ConfigurationCheck(files: files, variables: variables)
+            problems += check.problems().filter { problem in
                 problems.isEmpty || UsageAdvice.isAboutValue(problem.message)
             }
             if file == nil { problems += EnvironmentSettings.problems }
@@ -156,20 +160,27 @@ struct ConfigCommand: ParsableCommand {
 }
 
 /// The values of files with right keys.
-private struct ConfigurationCheck {
+struct ConfigurationCheck {
     let files: [ConfigurationFile]
+    let variables: [ConfigurationSetting]
 
     /// The wrong values, without a profile and with each.
     func problems() -> [UserError] {
         var problems: [UserError] = []
         let profiles = EffectiveSettings(files: files).profiles.map(Optional.some)
-        for profile in [nil] + profiles {
-            let settings = EffectiveSettings(
-                files: files, profile: profile,
-                spellings: RunFlags.spellings + RunFlags.conflicts)
-            problems += wrongValues(settings).filter { !problems.contains($0) }
+        // A variable hides a file's mistake in this shell alone.
+        for variables in variables.isEmpty ? [[]] : [[], variables] {
+            for profile in [nil] + profiles {
+                let settings = EffectiveSettings(
+                    files: files, variables: variables, profile: profile,
+                    spellings: RunFlags.spellings + RunFlags.conflicts)
+                problems += wrongValues(settings)
+            }
         }
-        return problems + wrongLists() + wrongHosts()
+        problems += EffectiveSettings(files: files).lists.flatMap(ConfiguredLists.problems)
+        // A profile repeats a mistake, perhaps with another hint.
+        var seen: Set<String> = []
+        return (problems + wrongHosts()).filter { seen.insert($0.description).inserted }
     }
 
     private func wrongHosts() -> [UserError] {
@@ -186,14 +197,12 @@ private struct ConfigurationCheck {
         return problems
     }
 
-    /// Notes wrong usage, once; files that cannot be read are not mistakes of the configuration.
+    /// Notes wrong usage; files that cannot be read are not mistakes of the configuration.
     private func note(in problems: inout [UserError], _ body: () throws -> Void) {
         do {
             try body()
         } catch {
-            guard let problem = error as? UserError, problem.kind == .usage,
-                !problems.contains(problem)
-            else { return }
+            guard let problem = error as? UserError, problem.kind == .usage else { return }
             problems.append(problem)
         }
     }
@@ -224,22 +233,20 @@ private struct ConfigurationCheck {
             }
         }
     }
-
-    private func wrongLists() -> [UserError] {
-        EffectiveSettings(files: files).lists.compactMap(ConfiguredLists.problem)
-    }
 }
 
 extension EnvironmentSettings {
-    /// Wrong values of switches, and names that look misspelled.
+    /// Wrong values of switches and paths, and names that look misspelled.
     fileprivate static var problems: [UserError] {
         var problems = misspellings.map { name, meant in
             UserError(at: .variable(name), "sets no flag", hint: "did you mean \(meant)?")
         }
-        do {
-            _ = try settings(RunFlags.all)
-        } catch {
-            problems.append(error)
+        for row in RunFlags.all {
+            do {
+                _ = try settings([row])
+            } catch {
+                problems.append(error)
+            }
         }
         return problems
     }

@@ -277,12 +277,12 @@ extension ExportCommand {
         let choices = try choices(from: catalog)
         let names = collection.plan
         // The rows of all images are streamed, so their details need another connection.
-        let finders = try (0..<(lists.isEmpty ? 1 : AvailableProcessors.count)).map { _ in
+        let finders = try (0..<(allLists.isEmpty ? 1 : AvailableProcessors.count)).map { _ in
             ExportFinder(
                 catalog: try CacheCatalog(directory: catalog.directory), choices: choices,
                 runs: choices[0].choice.variantsOfRuns, names: names, rules: rules, now: now)
         }
-        if lists.isEmpty {
+        if allLists.isEmpty {
             try addAll(catalog, to: &collection, finders[0])
         } else {
             try addListed(configured, to: &collection, finders)
@@ -327,7 +327,8 @@ extension ExportCommand {
         var options = input.manifestOptions(variants: finders[0].runs, keepsColumns: true)
         options.keepsSpelling = true
         var entries = try ManifestSequence(
-            arguments: lists, options: options, configured: configured, copiesIn: cache,
+            arguments: lists, lists: listURLs.lists, options: options, configured: configured,
+            copiesIn: cache,
             isQuiet: quiet, allowsEmptyLists: tree.allowsEmpty)
         var count = 0
         while true {

@@ -53,8 +53,12 @@ struct ExportCommand: InvokedCommand {
     @Flag(name: .shortAndLong, help: "Print nothing but errors.")
     var quiet = false
 
+    @OptionGroup var listURLs: Flags<ListSourceFlags>
     @OptionGroup var input: Flags<InputFlags>
     @OptionGroup var cache: CacheOptions
+
+    /// The lists as arguments and by `--list`; all images without any.
+    var allLists: [String] { lists + listURLs.lists }
 
     func validate() throws {
         let layout = try options.rules.layout
@@ -89,6 +93,7 @@ struct ExportCommand: InvokedCommand {
             StandardError.message(
                 "\(folder): no file was removed: \(redacted(gap.description))", hint: ListGap.hint)
         }
+        if !quiet { tellFormats(of: collection.plan) }
         guard collection.losses.isEmpty, collection.gap == nil else {
             throw UserError(
                 .incomplete,
@@ -99,13 +104,24 @@ struct ExportCommand: InvokedCommand {
         }
     }
 
+    /// Warns about files with another format than their names: a web server sends them as images
+    /// of the named one.
+    private func tellFormats(of plan: ExportPlan) {
+        let others = plan.misnamed
+        guard let first = others.first else { return }
+        StandardError.message(
+            "\(folder): warning: \(counted(others.count, "file")) with another format than the "
+                + "name, like \(printable(first.path)): \(first.image.stored.format.rawValue)",
+            hint: "`prefetch run --accept-formats jpeg,png` requests these, --encode stores one")
+    }
+
     /// - Throws: `UserError` with status 64 if the folder is in the cache or holds it, or a
     ///   map would overwrite another file.
     private func checkPlaces() throws {
         let path = try cache.path()
         var files = WrittenFiles()
         files.written = maps.files + [WrittenFiles.Use(path: folder, name: "export")]
-        files.read = lists.map { WrittenFiles.Use(path: $0) }
+        files.read = allLists.map { WrittenFiles.Use(path: $0) }
         try files.check(cache)
         try FilePlace.check(folder: folder)
         guard !WrittenFiles.isInside(path, folder: folder) else {
@@ -131,7 +147,7 @@ struct ExportCommand: InvokedCommand {
     ) throws -> Export {
         var damaged: Set<ContentDigest> = []
         // The lists of pipes cannot be read again.
-        var plansLeft = lists.allSatisfy(UsageAdvice.isFile) ? 3 : 1
+        var plansLeft = allLists.allSatisfy(UsageAdvice.isFile) ? 3 : 1
         while true {
             plansLeft -= 1
             var collection = try collectImages(from: catalog, configured, without: damaged, at: now)

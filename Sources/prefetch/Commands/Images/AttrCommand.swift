@@ -38,11 +38,13 @@ struct AttrCommand: ParsableCommand {
         @Argument(help: .value("name", "The attribute's name."))
         var name: String
 
+        @OptionGroup var keys: Flags<KeyFlags>
         @OptionGroup var cache: CacheOptions
 
         func run() throws {
             let catalog = try cache.catalog()
-            let resource = try image.found(catalog.resource, keyOfURL: catalog.key(ofURL:))
+            let resource = try image.leavingOut(keys).found(
+                catalog.resource, keyOfURL: catalog.key(ofURL:))
             guard let value = try catalog.attribute(name, of: resource) else {
                 throw AttrCommand.isMissing(name, of: image)
             }
@@ -79,6 +81,7 @@ struct AttrCommand: ParsableCommand {
             completion: .file())
         var file: String?
 
+        @OptionGroup var keys: Flags<KeyFlags>
         @OptionGroup var options: ChangeOptions
 
         func validate() throws {
@@ -92,7 +95,7 @@ struct AttrCommand: ParsableCommand {
             _ = try AttrCommand.attribute(name, [])
             let attribute = try AttrCommand.attribute(name, readValue())
             try options.change { cache in
-                _ = try image.found(
+                _ = try image.leavingOut(keys).found(
                     { try cache.attributes.set(attribute, key: $0) ? true : nil },
                     keyOfURL: CacheCatalog(cache).key(ofURL:))
             }
@@ -121,6 +124,7 @@ struct AttrCommand: ParsableCommand {
         @Argument(help: .value("url", "The image's URL, or its cache key."))
         var image: ImageName
 
+        @OptionGroup var keys: Flags<KeyFlags>
         @OptionGroup var cache: CacheOptions
 
         @Flag(
@@ -132,7 +136,8 @@ struct AttrCommand: ParsableCommand {
 
         func run() throws {
             let catalog = try cache.catalog()
-            let resource = try image.found(catalog.resource, keyOfURL: catalog.key(ofURL:))
+            let resource = try image.leavingOut(keys).found(
+                catalog.resource, keyOfURL: catalog.key(ofURL:))
             let attributes = try catalog.attributes(of: resource)
             if json {
                 var object = JSONObject()
@@ -168,6 +173,7 @@ struct AttrCommand: ParsableCommand {
         @Argument(help: .value("name", "The attributes' names."))
         var names: [String]
 
+        @OptionGroup var keys: Flags<KeyFlags>
         @OptionGroup var options: ChangeOptions
 
         func run() throws {
@@ -175,7 +181,7 @@ struct AttrCommand: ParsableCommand {
             try options.change { cache in
                 var missing: [String] = []
                 for name in names {
-                    let wasThere = try image.found(
+                    let wasThere = try image.leavingOut(keys).found(
                         { try cache.attributes.remove(name, key: $0) },
                         keyOfURL: CacheCatalog(cache).key(ofURL:))
                     if !wasThere { missing.append(name) }

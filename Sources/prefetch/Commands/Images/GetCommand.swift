@@ -92,16 +92,12 @@ struct GetCommand: SearchingCommand {
         guard sink == nil || !batch else {
             throw ValidationError("--sink takes one URL; `prefetch pull` gets all images")
         }
-        guard batch || input.format == .auto && input.baseURL == nil else {
-            throw ValidationError("--format and --base-url need --batch")
-        }
     }
 
     func run() throws {
         guard let url else { return try answerBatch() }
         let now = WallClock.now()
-        var image = ImageName(argument: url)
-        image.ignoredQuery = input.ignoredQuery ?? .none
+        let image = ImageName(argument: url).leavingOut(input.keys)
         if let sink { try fetch(image, from: sink) }
         let catalog = try catalog(for: image)
         let choice = try wanted.choice(from: catalog)

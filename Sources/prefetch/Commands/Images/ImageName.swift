@@ -9,9 +9,16 @@ import Upkeep
 struct ImageName: ExpressibleByArgument {
     let text: String
     /// Parameters that keys leave out.
-    var ignoredQuery = IgnoredQuery.none
+    private var ignoredQuery = IgnoredQuery.none
 
     init(argument: String) { text = argument }
+
+    /// The name of the image with the key that a run with the same flag makes.
+    func leavingOut(_ keys: Flags<KeyFlags>) -> ImageName {
+        var name = self
+        name.ignoredQuery = keys.ignoredQuery ?? .none
+        return name
+    }
 
     var shown: String { RedactedURL(text).description }
 

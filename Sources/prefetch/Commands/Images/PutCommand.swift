@@ -1,11 +1,12 @@
 import ArgumentParser
 import CacheStorage
+import Manifests
 import Pipeline
 import PrefetchModel
 import Reporting
 import Upkeep
 
-struct PutCommand: ParsableCommand {
+struct PutCommand: HostedCommand {
     static let configuration = CommandConfiguration(
         commandName: "put",
         abstract: "Store a file as the image of a URL.",
@@ -46,17 +47,25 @@ struct PutCommand: ParsableCommand {
     @Flag(name: .shortAndLong, help: "Print nothing but errors.")
     var quiet = false
 
+    @OptionGroup var keys: Flags<KeyFlags>
     @OptionGroup var options: ChangeOptions
     @OptionGroup var storing: StoringOptions
 
-    func run() throws {
+    /// The key of the image, as a run makes it.
+    private func key(of target: RequestURL) throws -> String {
+        let name = ImageName(argument: target.withoutCredentials.text).leavingOut(keys)
+        return try name.canonicalKey ?? name.text
+    }
+
+    func run(_ invocation: Invocation) throws {
         let target = try ManifestSequence.url(of: url)
         let attributes = try entryAttributes()
         // Before the cache is locked or created: a bad file must not change it.
-        let seed = try makeSeed(at: target)
+        let seed = try makeSeed(
+            at: target, invocation.hosts.defaults[hostIn: target.text]?.timeToLive)
         let now = WallClock.now()
         let lines = try options.change(creates: true) { cache in
-            let entry: ImageSeed.Entry = (seed, target, key: nil, attributes)
+            let entry: ImageSeed.Entry = (seed, target, try key(of: target), attributes)
             return try ImageSeed.store([entry], in: cache, at: now)[0].map {
                 line(of: $0, $1, in: cache)
             }
@@ -96,8 +105,11 @@ struct PutCommand: ParsableCommand {
     /// Reads, checks and encodes the file.
     ///
     /// - Throws: `UserError` with status 1 for a file that can't be stored.
-    private func makeSeed(at target: RequestURL) throws -> ImageSeed {
+    private func makeSeed(
+        at target: RequestURL, _ lifetimeOfHost: Duration?
+    ) throws -> ImageSeed {
         var configuration = try storing.configuration()
+        configuration.lifetimes.forced = lifetimeOfHost ?? configuration.lifetimes.forced
         let variants = Array(configuration.images.variants)
         let stored = try storedVariants(of: target, beside: variants)
         configuration.images.variants = try VariantSet(variants + stored)
@@ -125,7 +137,7 @@ struct PutCommand: ParsableCommand {
     ) throws -> [RequestedVariant] {
         // `put` creates a missing cache.
         guard let catalog = try options.cache.existingCatalog() else { return [] }
-        let items = try catalog.variants(of: target.withoutCredentials.text)
+        let items = try catalog.variants(of: key(of: target))
         let found = items.compactMap { item -> RequestedVariant? in
             guard !item.isSuperseded, let name = item.name.flatMap(VariantName.init),
                 let recipe = Recipe(canonicalText: item.recipe),
@@ -158,7 +170,7 @@ struct PutCommand: ParsableCommand {
     private func printObjects(of target: RequestURL, at now: Timestamp) throws {
         let catalog = try options.cache.catalog()
         var output = LineWriter.standardOutput()
-        let items = try catalog.variants(of: target.withoutCredentials.text)
+        let items = try catalog.variants(of: key(of: target))
         for variant in try storing.variants {
             guard let item = items.first(where: { $0.recipe == variant.recipeText }) else {
                 continue

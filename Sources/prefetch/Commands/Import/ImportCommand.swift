@@ -11,7 +11,7 @@ import Upkeep
 
 extension ImportLayout: ExpressibleByArgument {}
 
-struct ImportCommand: InvokedCommand {
+struct ImportCommand: HostedCommand {
     static let configuration = CommandConfiguration(
         commandName: "import",
         abstract: "Adopt files of earlier downloads, without a request.",
@@ -49,19 +49,23 @@ struct ImportCommand: InvokedCommand {
     @Flag(name: .shortAndLong, help: "Print nothing but errors.")
     var quiet = false
 
+    @OptionGroup var listURLs: Flags<ListSourceFlags>
     @OptionGroup var input: Flags<InputFlags>
     @OptionGroup var options: ChangeOptions
     @OptionGroup var storing: StoringOptions
 
     func validate() throws {
-        guard !lists.isEmpty else { throw ValidationError("name a list of the images") }
+        guard !lists.isEmpty || !listURLs.lists.isEmpty else {
+            throw ValidationError("name a list of the images")
+        }
     }
 
     func run(_ invocation: Invocation) throws {
         var rules = input.manifestOptions(variants: try storing.variants)
         rules.keepsSpelling = true
+        rules.hostDefaults = invocation.hosts.defaults.map(\.lifetimeOnly)
         let entries = try ManifestSequence(
-            arguments: lists, options: rules, configured: invocation.lists,
+            arguments: lists, lists: listURLs.lists, options: rules, configured: invocation.lists,
             copiesIn: options.cache, isQuiet: quiet)
         let now = WallClock.now()
         let progress = try options.change(creates: true) { cache in

@@ -52,6 +52,8 @@ struct MergeCommand: ParsableCommand {
             "If another process holds one of the caches: fail (exit 75), wait, or wait=DURATION."))
     var lock: LockArgument = .fail
 
+    @OptionGroup var configuration: Flags<ConfigurationFlags>
+
     @Flag(help: "Print the result as one JSON object.")
     var json = false
 

@@ -80,9 +80,6 @@ struct RemoveCommand: SearchingCommand {
         guard urls.isEmpty || !batch else {
             throw ValidationError("--batch reads URLs from standard input and takes no other URLs")
         }
-        guard batch || input.format == .auto && input.baseURL == nil else {
-            throw ValidationError("--format and --base-url need --batch")
-        }
     }
 
     func run() throws {
@@ -181,8 +178,7 @@ struct RemoveCommand: SearchingCommand {
     private func names() throws -> [RemovedName] {
         guard batch else {
             return try urls.map { text in
-                var name = ImageName(argument: text)
-                name.ignoredQuery = input.ignoredQuery ?? .none
+                let name = ImageName(argument: text).leavingOut(input.keys)
                 let key = try name.canonicalKey
                 return RemovedName(
                     keys: [text] + (key == text ? [] : [key].compactMap(\.self)),

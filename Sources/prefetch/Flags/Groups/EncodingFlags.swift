@@ -208,19 +208,7 @@ extension Flags<EncodingFlags> {
 
 /// Flags of `put` and `import`, which store images by the rules of a run.
 struct StoringOptions: ParsableArguments {
-    /// The groups that take settings of configuration files.
-    static let groups: [any FlagRows.Type] = [ImageLimitFlags.self, EncodingFlags.self]
-
-    @Option(
-        name: .customLong("ttl"),
-        help: .value(
-            "duration",
-            """
-            How long the images are fresh (default: \
-            \(FreshnessFlags.flags.defaultLifetime.row.defaultText ?? ""), as if the origin did not say).
-            """))
-    var lifetime: Duration?
-
+    @OptionGroup(title: FlagHeading.freshness.rawValue) var lifetimes: Flags<StoredLifetimeFlags>
     @OptionGroup(title: FlagHeading.limits.rawValue) var limits: Flags<ImageLimitFlags>
     @OptionGroup(title: FlagHeading.encoding.rawValue) var encoding: Flags<EncodingFlags>
 
@@ -232,7 +220,7 @@ struct StoringOptions: ParsableArguments {
         var settings = RunSettings()
         try limits.apply(to: &settings)
         try encoding.applyVariants(to: &settings)
-        settings.run.lifetimes.forced = lifetime
+        try lifetimes.apply(to: &settings)
         return settings.run
     }
 }

@@ -27,21 +27,19 @@ struct FreshnessFlags: FlagRows {
 
     let lifetime = RunFlag<Duration?>(
         "ttl", value: "duration",
-        help: "How long images are fresh, whatever the origin says, even no-store.",
+        help: "Lifetime of images in place of the origin's, even with no-store.",
         brief: "how long images are fresh, whatever the origin says",
         inHosts: .entries { $0.defaults.timeToLive = $1 }
     ) { $0.run.lifetimes.forced = $1 }
 
     let minimumLifetime = RunFlag<Duration?>(
         "min-ttl", value: "duration",
-        help: """
-            Shortest time that images are fresh, whatever the origin says, except for no-cache.
-            """
+        help: "Shortest lifetime of images, except for no-cache."
     ) { $0.run.lifetimes.minimum = $1 }
 
     let maximumLifetime = RunFlag<Duration?>(
         "max-ttl", value: "duration",
-        help: "Longest time that images are fresh, whatever the origin says."
+        help: "Longest lifetime of images."
     ) { $0.run.lifetimes.maximum = $1 }
 
     let defaultLifetime = RunFlag<Duration>(
@@ -67,6 +65,24 @@ struct FreshnessFlags: FlagRows {
     ) { $0.run.retriesFailed = $1 }
 
     static func combined(_ flags: Flags<FreshnessFlags>) throws {
+        try StoredLifetimeFlags.combined(Flags<StoredLifetimeFlags>(flags))
+        if flags.offline, flags.refresh == .all || flags.refresh == .force {
+            throw ValidationError(
+                "--offline cannot be combined with --refresh \(flags.refresh.rawValue)")
+        }
+    }
+}
+
+/// The flags about lifetimes of commands that store images as a run does.
+struct StoredLifetimeFlags: FlagRows {
+    static let flags = FlagTable(StoredLifetimeFlags())
+
+    let lifetime = FreshnessFlags.flags.lifetime
+    let minimumLifetime = FreshnessFlags.flags.minimumLifetime
+    let maximumLifetime = FreshnessFlags.flags.maximumLifetime
+    let defaultLifetime = FreshnessFlags.flags.defaultLifetime
+
+    static func combined(_ flags: Flags<StoredLifetimeFlags>) throws {
         if let minimum = flags.minimumLifetime,
             let maximum = flags.maximumLifetime,
             minimum > maximum
@@ -75,10 +91,6 @@ struct FreshnessFlags: FlagRows {
         }
         if flags.lifetime != nil, flags.minimumLifetime != nil || flags.maximumLifetime != nil {
             throw ValidationError("--ttl cannot be combined with --min-ttl or --max-ttl")
-        }
-        if flags.offline, flags.refresh == .all || flags.refresh == .force {
-            throw ValidationError(
-                "--offline cannot be combined with --refresh \(flags.refresh.rawValue)")
         }
     }
 }

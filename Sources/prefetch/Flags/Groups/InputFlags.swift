@@ -43,13 +43,7 @@ struct InputFlags: FlagRows {
         "base-url", value: "url", help: "Base URL of relative entries.",
         inProjects: .refused, check: ValueCheck(mistake: InputFlags.mistake(inBase:)))
 
-    let ignoredQuery = RunFlag<IgnoredQuery?>(
-        "key-ignore-query", value: "names",
-        help: """
-            Parameters of queries that keys leave out, such as utm_*,token; without names the whole \
-            query. URLs that differ only in them are one image.
-            """, inProjects: .refused
-    ) { $0.run.entries.ignoredQuery = $1 }
+    let keys = KeyFlags()
 
     static func combined(_ flags: Flags<InputFlags>) throws -> ColumnRules {
         var rules = ColumnRules(urlColumn: flags.urlColumn, hasHeader: !flags.hasNoHeader)
@@ -88,6 +82,53 @@ struct InputFlags: FlagRows {
     }
 }
 
+/// The flag of commands that look for an image by its URL.
+struct KeyFlags: FlagRows {
+    static let flags = FlagTable(KeyFlags())
+
+    let ignoredQuery = RunFlag<IgnoredQuery?>(
+        "key-ignore-query", value: "names",
+        help: """
+            Parameters of queries that keys leave out, such as utm_*,token; without names the whole \
+            query. URLs that differ only in them are one image.
+            """, inProjects: .refused
+    ) { $0.run.entries.ignoredQuery = $1 }
+}
+
+/// The flag of other commands than `run` for lists at URLs.
+struct ListSourceFlags: FlagRows {
+    static let flags = FlagTable(ListSourceFlags())
+
+    let lists = RunFlag<[String]>(
+        repeatable: "list", value: "url",
+        help: """
+            Also read the list at this URL, as runs have copied it into the cache, or in this file; \
+            repeatable.
+            """, isConfigurable: false, inProjects: .refused)
+}
+
+/// The flags of `[list.NAME]`, which a run applies to the entries of that list.
+struct NamedListFlags: FlagRows {
+    static let flags = FlagTable(NamedListFlags())
+
+    let input = InputFlags()
+    let acceptedFormats = SenderFlags.flags.acceptedFormats
+
+    static func combined(_ flags: Flags<NamedListFlags>) throws -> ColumnRules {
+        try InputFlags.combined(flags.input)
+    }
+}
+
+extension Flags<NamedListFlags> {
+    func apply(to options: inout ManifestOptions) {
+        self.input.apply(to: &options, combined)
+        options.listDefaults.headers =
+            self.acceptedFormats.map {
+                [HeaderField(name: "Accept", value: $0.field)]
+            } ?? []
+    }
+}
+
 extension Flags<InputFlags> {
     /// `variants` are the run's; entries are checked against them. `keepsColumns`: whether the
     /// columns that are no fields are wanted.
@@ -96,19 +137,19 @@ extension Flags<InputFlags> {
         selection: EntrySelection = EntrySelection()
     ) -> ManifestOptions {
         var options = ManifestOptions()
-        apply(to: &options)
+        apply(to: &options, combined)
         options.keepsColumns = keepsColumns
         options.selection = selection
-        options.ignoredQuery = self.ignoredQuery ?? .none
+        options.ignoredQuery = self.keys.ignoredQuery ?? .none
         options.variants = variants
         return options
     }
 
     /// Sets the options that may differ between the lists of a run.
-    func apply(to options: inout ManifestOptions) {
+    fileprivate func apply(to options: inout ManifestOptions, _ columns: ColumnRules) {
         options.format = self.format
         options.baseURL = self.baseURL
-        options.columns = combined
+        options.columns = columns
         options.readsPages = self.readsPages
     }
 }

@@ -41,15 +41,20 @@ struct SenderFlags: FlagRows {
 
     let userAgent = RunFlag<String>(
         "user-agent", value: "text", sets: \.run.userAgent,
-        help: "Value of the User-Agent field.",
-        inHosts: .entries {
-            $0.defaults.headers = $0.defaults.headers.replaced(
-                by: [HeaderField(name: "User-Agent", value: $1)])
-        },
+        help: "Value of the User-Agent field.", inHosts: .likeRun,
         check: ValueCheck {
             $0.utf8.contains { $0 < 0x20 || $0 == 0x7F }
                 ? "must not contain control characters" : nil
         })
+
+    let acceptedFormats = RunFlag<AcceptedFormats?>(
+        "accept-formats", value: "formats",
+        help: """
+            Request images in these formats, comma-separated, by the Accept field: jpeg,png for \
+            apps and data sets that need them. Origins that have only others may still send them \
+            (default: all that are decoded).
+            """, inHosts: .likeRun, check: ValueCheck { $0.mistake }
+    ) { $0.run.requests.accept = $1.field }
 
     let user = RunFlag<String?>(
         "user", value: "name:password",

@@ -55,7 +55,7 @@ struct FlagTable<Rows: Sendable>: Sendable {
 /// The parser finds its properties by reflection, which here returns the table's.
 @dynamicMemberLookup
 struct Flags<Rows: FlagRows>: ParsableArguments, CustomReflectable, Sendable {
-    fileprivate var values: [String: any Sendable] = [:]
+    private(set) var values: [String: any Sendable] = [:]
     private var validated: Rows.Combined?
 
     init() {}

@@ -247,6 +247,8 @@ struct FlagRow: Sendable {
     var alternatives: [String] = []
     /// Whether values have credentials, and may be environment variables in a host's table.
     var holdsSecret = false
+    /// Values that only `run` takes. For other commands such a setting counts as unset.
+    var valuesOfRun: Set<String> = []
 
     /// The value's name in help; nil for a switch.
     var value: String? { parameter?.name }

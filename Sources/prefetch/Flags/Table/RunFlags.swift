@@ -52,9 +52,20 @@ enum RunFlags {
 
     /// The sets of flags that cannot be combined, though they set different things. As for
     /// spellings, a higher layer's replaces a lower one's; the table of a host keeps its own.
-    static let conflicts: [Set<String>] = [
-        [RouteFlags.flags.insecure.row.name, RouteFlags.flags.authorityFile.row.name]
-    ]
+    static let conflicts: [Set<String>] = {
+        let (addresses, freshness) = (AddressFlags.flags, FreshnessFlags.flags)
+        let (offline, quiet) = (freshness.offline.row, ShowingFlags.flags.quiet.row)
+        let pairs: [(FlagRow, FlagRow)] = [
+            (RouteFlags.flags.insecure.row, RouteFlags.flags.authorityFile.row),
+            (addresses.allowsLinkLocal.row, addresses.deniesPrivate.row),
+            (freshness.lifetime.row, freshness.minimumLifetime.row),
+            (freshness.lifetime.row, freshness.maximumLifetime.row),
+            (offline, freshness.refresh.row), (offline, ResponseFlags.flags.storesNothing.row),
+            (offline, ResponseFlags.flags.method.row), (quiet, ShowingFlags.flags.verbose.row),
+            (SinkFlags.flags.sink.row, ResponseFlags.flags.storesNothing.row),
+        ]
+        return pairs.map { [$0.name, $1.name] }
+    }()
 
     /// A flag, and the flags that set the same in another way.
     static func spellings(of name: String) -> Set<String> {

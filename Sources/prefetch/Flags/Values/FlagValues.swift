@@ -106,6 +106,33 @@ extension AllowedFormats: ExpressibleByArgument {
     }
 }
 
+/// The value of `--accept-formats`: names of formats, comma-separated.
+struct AcceptedFormats: ExpressibleByArgument, Hashable {
+    private let names: [String]
+
+    init?(argument: String) {
+        names = argument.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
+    }
+
+    private static let formats = DecodedFormats.all
+
+    /// The end of the message about a format that is unknown, or that this build does not decode.
+    var mistake: String? {
+        let isKnown: (String) -> Bool = {
+            ImageFormat(argument: $0).map(AcceptedFormats.formats.contains) == true
+        }
+        guard let wrong = names.first(where: { !isKnown($0) }) else { return nil }
+        let known = AcceptedFormats.formats.map(\.rawValue).joined(separator: ",")
+        return "takes formats that this build decodes, some of \(known), not '\(wrong)'"
+    }
+
+    /// The value of `Accept`. An origin without such an image may send another.
+    var field: String {
+        let types = names.compactMap { ImageFormat(argument: $0)?.mediaType }
+        return (types + ["*/*;q=0.1"]).joined(separator: ", ")
+    }
+}
+
 struct BodyFilterArgument: ExpressibleByArgument {
     /// Nil for `none`, which takes back the filter of a configuration file.
     let filter: BodyFilter?

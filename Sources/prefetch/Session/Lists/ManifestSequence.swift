@@ -109,12 +109,14 @@ struct ManifestSequence: EntryReading {
 
     /// Opens lists for a command that sends nothing: those by URL are copies in the cache.
     init(
-        arguments: [String], options: ManifestOptions, configured: ConfiguredLists,
-        copiesIn cache: CacheOptions, isQuiet: Bool, allowsEmptyLists: Bool = false
+        arguments: [String], lists: [String] = [], options: ManifestOptions,
+        configured: ConfiguredLists, copiesIn cache: CacheOptions, isQuiet: Bool,
+        allowsEmptyLists: Bool = false
     ) throws {
         var options = options
         options.followsIndexes = true
-        try self.init(arguments: arguments, options: options, configured: configured)
+        try self.init(
+            arguments: arguments, lists: lists, options: options, configured: configured)
         self.allowsEmptyLists = allowsEmptyLists
         if !isQuiet { report = ListEvent.tellOfCopies }
         try open(by: StoredLists(try cache.existingDirectory()))
