@@ -2,7 +2,7 @@
 /// interface: `CAVIF_ABI` is the number in the library's file name, 15 or 16.
 ///
 /// Written here because a program finds either version, and no system has the headers of both.
-/// Structs end after the last member that is used, since the library makes them; those that callers
+/// Structs end after the last member in use, if the library makes them. Structs that callers
 /// make are complete. A build with libavif's own header compares the two
 /// (cavif_declarations_check.c).
 #pragma once

@@ -117,7 +117,7 @@ MEMBER(lib_encoder, avifEncoder, maxQuantizer)
 MEMBER(lib_encoder, avifEncoder, minQuantizerAlpha)
 MEMBER(lib_encoder, avifEncoder, maxQuantizerAlpha)
 
-// Those that are made here.
+// Structs that callers make.
 _Static_assert(sizeof(lib_bytes) == sizeof(avifRWData), "avifRWData");
 _Static_assert(sizeof(lib_extent) == sizeof(avifExtent), "avifExtent");
 _Static_assert(sizeof(lib_rectangle) == sizeof(avifCropRect), "avifCropRect");
