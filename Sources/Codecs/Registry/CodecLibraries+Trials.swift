@@ -75,8 +75,8 @@ extension CodecLibraries {
             """
         case .icon:
             """
-            AAABAAEABAQAAAAAGABcAAAAFgAAACgAAAAEAAAACAAAAAEAGAAAAAAAMAAAAMQOAADEDgAAAAAAAAAAAAAy\
-            ZMgyZMgyZMgyZMgyZMgyZMgyZMgyZMgyZMgyZMgyZMgyZMgyZMgyZMgyZMgyZMgAAAAA
+            AAABAAEABAQAAAAAGABoAAAAFgAAACgAAAAEAAAACAAAAAEAGAAAAAAAMAAAAMQOAADEDgAAAAAAAAAAAAAy\
+            ZMgyZMgyZMgyZMgyZMgyZMgyZMgyZMgyZMgyZMgyZMgyZMgyZMgyZMgyZMgyZMgAAAAAAAAAAAAAAAAAAAAA
             """
         default: nil
         }
