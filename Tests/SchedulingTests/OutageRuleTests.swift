@@ -81,6 +81,8 @@ struct OutageRuleTests {
         // Removed images are no outage, however many.
         [Ends(500, "a", .httpStatus, 404)], [Ends(500, "a", .httpStatus, 410)],
         [Ends(250, "a", .httpStatus, 404), Ends(250, "a", .httpStatus, 410)],
+        // Nor are images beyond the limits of the run.
+        [Ends(50, "a", .tooLarge)], [Ends(50, "a", .tooManyPixels)],
         // Nor do they push others over the half: 20 of 50, and exactly half of 40.
         [Ends(30, "a", .httpStatus, 404), Ends(20, "a", .httpStatus, 503)],
         [Ends(20, "a", .httpStatus, 503), Ends(20, "b", .httpStatus, 410)],

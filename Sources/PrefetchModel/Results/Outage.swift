@@ -40,7 +40,7 @@ package struct Outage: Hashable, Sendable {
     package static func canInclude(_ reason: FailureReason, httpStatus: Int?) -> Bool {
         switch reason {
         // Limits of this run, which judge an image.
-        case .tooManyPixels, .unsupportedImage: false
+        case .tooLarge, .tooManyPixels, .unsupportedImage: false
         case .httpStatus: httpStatus != 404 && httpStatus != 410
         default: true
         }
