@@ -221,7 +221,7 @@ struct FreshnessIndexTests {
             #expect(told[..<3].allSatisfy { $0 == (count > 4096) })
             #expect(told[3...].allSatisfy { $0 })
         }
-        let reader = try CacheReader(cache.directory) { _ in true }
+        let reader = try CacheReader(cache.directory, varyTest: VaryTest { _ in true })
         let resource = try #require(try reader.resources(ofKeys: [plain[0]]).first)
         let urls = try reader.urls(of: [resource, 99_999])
         #expect(urls.map { $0?.stored } == [plain[0], nil])

@@ -27,7 +27,7 @@ struct FailureLogTests {
     }
 
     private func record(_ key: String) throws -> FailureRecord? {
-        let reader = try CacheReader(cache.directory) { _ in true }
+        let reader = try CacheReader(cache.directory, varyTest: VaryTest { _ in true })
         return try reader.failures(ofKeys: [key])[0]
     }
 
