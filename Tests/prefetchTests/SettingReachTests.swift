@@ -29,7 +29,8 @@ struct SettingReachTests {
         ("export", "folder list --layout mirror"), ("import", "folder list --layout mirror"),
         ("merge", "a b"), ("pull", "s3://b/p"), ("remove", url), ("remove", "--batch"),
         ("prune", "--unlisted-for 30d"), ("prune", "--unlisted list"), ("verify", ""),
-        ("chmod", "0644"), ("doctor", ""), ("placeholders", ""), ("report", "r"), ("gallery", ""),
+        ("chmod", "0644"), ("doctor", ""), ("placeholders", ""), ("report", "r"),
+        ("gallery", "-o /g"),
     ]
 
     private static let cases: [Case] = lines.map { words, arguments in
@@ -197,8 +198,14 @@ struct SettingReachTests {
         return try type.parse(Array(command.arguments.dropFirst(words.count)))
     }
 
-    /// The values of the flags that a parsed command has, by name, and what their effects make of
-    /// a run's settings.
+    /// The values of the flags that a parsed command has, by name, without those that choose the
+    /// layer.
+    private static func values(of command: ConfiguredCommand, _ words: [String]) throws
+        -> [String: String]
+    {
+        try values(in: parse(command, words)).filter { !["config", "profile"].contains($0.key) }
+    }
+
     private static func values(in parsed: Any) throws -> [String: String] {
         var found: [String: String] = [:]
         for child in Mirror(reflecting: parsed).children {
@@ -218,19 +225,19 @@ struct SettingReachTests {
     @Test(arguments: cases, Layer.allCases)
     func aSettingReachesEveryCommandWithTheFlag(command: Case, layer: Layer) throws {
         let usual = try Self.values(
-            in: Self.parse(Self.configured(command, [], in: .file), command.words))
+            of: Self.configured(command, [], in: .file), command.words)
         let reach = Self.reach(command)
         for part in Self.parts {
             let own = part.filter { reach.contains($0.name) }
             let configured = try Self.configured(
                 command, layer == .commandLine ? own : part, in: layer)
-            let found = try Self.values(in: Self.parse(configured, command.words))
+            let found = try Self.values(of: configured, command.words)
             for row in part {
                 let isChanged = found[row.name] != usual[row.name]
                 #expect(isChanged == reach.contains(row.name), "\(layer) \(row.name): \(found)")
             }
             let given = try Self.values(
-                in: Self.parse(Self.configured(command, own, in: .commandLine), command.words))
+                of: Self.configured(command, own, in: .commandLine), command.words)
             #expect(found == given, "\(layer)")
         }
     }

@@ -71,7 +71,9 @@ enum SharedFlags {
         for (flag, rows) in unmet(command, arguments) {
             let given = GivenFlags(arguments, of: rows).arguments
             if let row = rows.first(where: { given[$0.name] != nil }) {
-                throw UserError(.usage, "--\(row.name) needs \(flag)")
+                throw UserError(
+                    .usage, "--\(row.name) needs \(flag)",
+                    hint: "`prefetch \(command) --help` shows all flags")
             }
         }
     }
