@@ -222,23 +222,23 @@ struct SettingReachTests {
         return found
     }
 
-    @Test(arguments: cases, Layer.allCases)
-    func aSettingReachesEveryCommandWithTheFlag(command: Case, layer: Layer) throws {
-        let usual = try Self.values(
-            of: Self.configured(command, [], in: .file), command.words)
+    @Test(arguments: cases)
+    func aSettingReachesEveryCommandWithTheFlag(command: Case) throws {
+        func values(_ rows: [FlagRow], in layer: Layer) throws -> [String: String] {
+            try Self.values(of: Self.configured(command, rows, in: layer), command.words)
+        }
+        let usual = try values([], in: .file)
         let reach = Self.reach(command)
         for part in Self.parts {
             let own = part.filter { reach.contains($0.name) }
-            let configured = try Self.configured(
-                command, layer == .commandLine ? own : part, in: layer)
-            let found = try Self.values(of: configured, command.words)
+            let given = try values(own, in: .commandLine)
             for row in part {
-                let isChanged = found[row.name] != usual[row.name]
-                #expect(isChanged == reach.contains(row.name), "\(layer) \(row.name): \(found)")
+                let isChanged = given[row.name] != usual[row.name]
+                #expect(isChanged == reach.contains(row.name), "\(row.name): \(given)")
             }
-            let given = try Self.values(
-                of: Self.configured(command, own, in: .commandLine), command.words)
-            #expect(found == given, "\(layer)")
+            for layer in Layer.allCases where layer != .commandLine {
+                #expect(try values(part, in: layer) == given, "\(layer)")
+            }
         }
     }
 
