@@ -43,9 +43,9 @@ struct ListGapTests {
             format: .jsonl, text: "{\"image_url\":null,\"url\":\"\(url)\"}\n", gap: 1),
         Sample(format: .jsonl, text: "{\"url\":[]}\n", gap: nil),
         Sample(
-            format: .jsonl, text: "{\"url\":[\"\(url)\",\"data:image/png;base64,AA\"]}\n", gap: 1),
+            format: .jsonl, text: "{\"url\":[\"\(url)\",\"data:image/png;base64,AA\"]}\n", gap: nil),
         Sample(
-            format: .jsonl, text: "{\"url\":[\"data:image/png;base64,AA\",\"\(url)\"]}\n", gap: 1),
+            format: .jsonl, text: "{\"url\":[\"data:image/png;base64,AA\",\"\(url)\"]}\n", gap: nil),
         Sample(
             format: .sitemap,
             text: "<sitemapindex>\n<sitemap><lastmod>2020</lastmod></sitemap></sitemapindex>",

@@ -62,7 +62,7 @@ struct FormatDetectionTests {
         ("{\"url\":\"http://a.b/\"}\n{}\n", "list", .jsonl),
         ("url,width,height\nhttp://a.b/,1,2\n", "list", .csv),
         ("id;\"URL\"\r\n1;http://a.b/\r\n", "list", .csv), ("name\tlink\n", "list", .tsv),
-        ("name,photo\n", "list", .text), ("name,photo\n", "a.csv", .csv),
+        ("name,photo\n", "list", .csv), ("name,photo\n", "a.csv", .csv),
         ("name,photo\n", "A.CSV.gz", .csv), ("a\tb\n", "a.tsv", .tsv), ("{\n", "a.ndjson", .jsonl),
         // One URL per line, in spite of the name.
         ("http://a.b/\n", "urls.csv", .text), ("", "a.csv", .csv), ("", "list", .text),
