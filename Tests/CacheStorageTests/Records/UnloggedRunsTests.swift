@@ -17,7 +17,9 @@ struct UnloggedRunsTests {
             try OpenCache.open(path: folder.path + "/cache", waiting: .aMoment))
     }
 
-    private static func time(_ seconds: Int64) -> Timestamp { Timestamp(seconds: seconds) }
+    private static func time(_ seconds: Int64) -> Timestamp {
+        Timestamp(seconds: 1_800_000_000 + seconds)
+    }
 
     private static func run(_ seconds: Int64, _ manifest: String = "m") -> UnloggedRuns.UnloggedRun
     {

@@ -143,6 +143,8 @@ struct NetworkFileSystemCommandTests {
                     let export = try await run(
                         "export", "m", list, "--layout", "mirror", "--mode", "0640")
                     #expect(export.status == status, "\(export)")
+                    // A second export that writes nothing refuses nothing.
+                    guard status != 0 || list == "list.txt" else { continue }
                     #expect(text.isEmpty || export.error.contains(text), "\(export)")
                 }
                 guard status == 0 else { return }
