@@ -93,6 +93,7 @@ struct ConfiguredCommand {
             : try choice.settings(
                 rows, spellings: flags.spellings, readsProject: readsProject, variables: variables)
         added = ConfiguredCommand.added(settings, rows)
+        invocation.configured = Set(added.map(\.row.name))
         if takesHosts {
             let (certificate, key) = (RouteFlags.flags.certificate, RouteFlags.flags.certificateKey)
             invocation.hosts = try ConfiguredHosts(settings) { name in
@@ -226,8 +227,10 @@ extension EffectiveSettings {
     }
 }
 
-/// The settings of a call that are not arguments: the tables of its configuration files.
+/// What a call's arguments do not say: the tables of its configuration files, and which flags come
+/// from files and variables.
 struct Invocation: Sendable {
+    var configured: Set<String> = []
     var hosts = ConfiguredHosts()
     var lists = ConfiguredLists()
 }

@@ -410,8 +410,9 @@ def check_failures(connection):
             # A recipe that a stored original does not support fails without a request.
             attempts < (0 if reason == "unsupported-image" else 1),
             runs < 0,
-            # Blacklisted only by finished runs, and for at most 30 days.
-            until is not None and runs < (5 if kind == "transient" else 1),
+            # Blacklisted only by finished runs, and for at most 30 days. A host's fault is no URL's.
+            until is not None and "host=fault" not in (stored or "")
+            and runs < (5 if kind == "transient" else 1),
             until is not None and not 0 < until - last <= 30 * 86400 * 1000,
             run is not None and run > last_run,
             not host.startswith("http"),

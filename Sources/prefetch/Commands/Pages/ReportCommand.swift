@@ -6,7 +6,7 @@ import PrefetchModel
 import Reporting
 import Upkeep
 
-struct ReportCommand: ParsableCommand {
+struct ReportCommand: InvokedCommand {
     static let configuration = CommandConfiguration(
         commandName: "report",
         abstract: "Make an HTML page of reports.",
@@ -45,7 +45,7 @@ struct ReportCommand: ParsableCommand {
         }
     }
 
-    func run() throws {
+    func run(_ invocation: Invocation) throws {
         var files = WrittenFiles()
         files.written = [WrittenFiles.Use(path: output, name: "--output")]
         files.read = reports.map { WrittenFiles.Use(path: $0) }
@@ -56,7 +56,7 @@ struct ReportCommand: ParsableCommand {
         let previous = records.dropLast().last?.ending?.summary
         let page = try ReportPage(
             record, after: previous.map { ($0.startedAt, $0.elapsed, $0.counters) },
-            cache: try catalog(of: record), at: WallClock.now())
+            cache: try catalog(of: record, invocation), at: WallClock.now())
         try OutputFile.replace(output, with: page.html())
         if records.contains(where: { $0.damage.lines > 0 }) {
             throw UserError(.incomplete, "")
@@ -95,9 +95,11 @@ struct ReportCommand: ParsableCommand {
         }.map(\.element.1)
     }
 
-    /// The cache that a flag names, else the default one if it is the run's; nil without it.
-    private func catalog(of record: RunRecord) throws -> CacheCatalog? {
-        if cache.place.directory != nil { return try cache.catalog() }
+    /// The cache that the command line names, else the usual one if it is the run's; nil without
+    /// it.
+    private func catalog(of record: RunRecord, _ invocation: Invocation) throws -> CacheCatalog? {
+        let isSetting = invocation.configured.contains(CacheFlags.flags.directory.row.name)
+        if cache.place.directory != nil, !isSetting { return try cache.catalog() }
         let paths = [try cache.path(), try cache.absolutePath()]
         guard let named = record.ending?.summary.cacheDirectory, paths.contains(named),
             let directory = try cache.existingDirectory()
