@@ -154,6 +154,12 @@ static void enter_chunk(session *s) {
            && !is_read(s, s->input + s->offset)) {
         s->offset += bytes;
     }
+    const uint8_t *chunk = s->input + s->offset;
+    // The library would allocate what a cut chunk claims to have.
+    if (bytes == 0 && s->input_length - s->offset >= CPNG_CHUNK_HEAD && cpng_has_valid_head(chunk)
+        && cpng_is_ancillary(chunk)) {
+        fail(s, CCODEC_TRUNCATED, "the data ends before the image does");
+    }
     s->chunk_end = bytes > 0 ? s->offset + bytes : s->input_length;
 }
 
