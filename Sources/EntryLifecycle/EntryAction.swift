@@ -83,9 +83,9 @@ package enum QueuePlacement: Hashable, Sendable {
 }
 
 package enum CodecWork: Sendable {
-    /// Decode the body of the response and make the requested variants. `stored`: the positions
-    /// that have a copy, of this body or another.
-    case body(Known?, stored: Set<Int>, ResourceValidation)
+    /// Decode the body of the response and make the requested variants. `stored`: the copies by
+    /// position, of this body or another.
+    case body(Known?, stored: [StoredImage?], ResourceValidation)
     /// Make the missing variants from the stored original. `kept` has the stored ones, by position.
     case original(StoredImage, kept: [StoredImage?])
     /// Take the files of the seed cache's copy over.

@@ -29,8 +29,8 @@ extension EntryMachine {
     private mutating func ask(_ context: EntryContext) -> EntryAction {
         if context.phase.isStopping { return cancel() }
         if let (target, until) = remembered(context) {
-            if let objection = context.rules.exclusions.objection(target) {
-                return exclude(objection, asTarget: target, context)
+            if let objection = context.rules.exclusions.objection(.to(target)) {
+                return exclude(objection, asTarget: target.description, context)
             }
             let isElsewhere = target.origin != entry.url.origin
             journey.route.followMemory(to: target, until: until)
@@ -55,16 +55,10 @@ extension EntryMachine {
     private func remembered(_ context: EntryContext) -> (target: RequestURL, until: Timestamp)? {
         let journey = journey
         guard journey.route.visited.isEmpty, journey.usesMemory, journey.usesConditions,
-            !journey.route.followsMemory, context.rules.redirects.followsMemory,
-            context.rules.redirects.maximum > 0, let copy = journey.findings.copy,
-            copy.validation.location.url == entry.url.withoutCredentials.text,
+            !journey.route.followsMemory, let copy = journey.findings.copy,
             let target = copy.permanentTarget,
-            let until = copy.validation.location.permanent?.until,
-            Freshness.isFresh(
-                validatedAt: copy.validation.validatedAt, expiresAt: until, at: context.now,
-                rules: Freshness.redirectRules),
-            target != journey.route.target.withoutCredentials,
-            context.rules.redirects.mayLead(from: entry.url, to: target)
+            let until = context.rules.redirectsRemembered(
+                in: copy.validation, from: entry.url, to: target, at: context.now)
         else { return nil }
         return (target, until)
     }
@@ -139,9 +133,9 @@ extension EntryMachine {
         else { return fetchAgain(context) }
         var validation = seeded.validation
         if let url = validation.location.finalURL.map(RequestURL.init(normalized:)),
-            let objection = context.rules.exclusions.objection(url)
+            let objection = context.rules.exclusions.objection(.to(url))
         {
-            return exclude(objection, asTarget: url, context)
+            return exclude(objection, asTarget: url.description, context)
         }
         if case .seeded(let expiresAt) = entry.state { validation.expiresAt = expiresAt }
         state = .processing(

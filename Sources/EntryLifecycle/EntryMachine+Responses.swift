@@ -104,9 +104,8 @@ extension EntryMachine {
                 remark: gap > 0 ? "continued from byte \(gap)" : ""))
         // After a fatal error nothing more is stored; after a signal, received bodies are.
         guard context.phase.decodes else { return cancel() }
-        let kept = findings.copy?.kept ?? []
-        let positions = Set(kept.indices.filter { kept[$0] != nil })
-        return .process(.body(known(context), stored: positions, validation))
+        let copies = findings.copy?.kept.map { $0?.image } ?? []
+        return .process(.body(known(context), stored: copies, validation))
     }
 
     /// Takes a 304: the copy is valid, and its row gets the new dates and fields.
@@ -132,14 +131,16 @@ extension EntryMachine {
     private mutating func follow(
         _ response: Response, _ rule: AddressRule, _ cost: TransferCost, _ context: EntryContext
     ) -> EntryAction {
+        if let redirect = response.redirect,
+            let objection = context.rules.exclusions.objection(redirect)
+        {
+            return exclude(objection, asTarget: redirect.shown, context)
+        }
         let target: RequestURL
         do {
             target = try journey.route.target(of: response, context.rules.redirects)
         } catch {
             return fail(error, context)
-        }
-        if let objection = context.rules.exclusions.objection(target) {
-            return exclude(objection, asTarget: target, context)
         }
         guard !context.phase.isStopping else { return cancel() }
         let until =

@@ -80,7 +80,7 @@ extension EntryMachine {
     /// Excludes the entry because of a redirect's target. Its further URLs may lead elsewhere, and
     /// so may the listed one that a remembered redirect was used for.
     mutating func exclude(
-        _ objection: Failure, asTarget target: RequestURL, _ context: EntryContext
+        _ objection: Failure, asTarget target: String, _ context: EntryContext
     ) -> EntryAction {
         let failure = Failure(objection.reason, "\(objection.message): redirected to \(target)")
         guard !context.phase.isStopping else { return end(failure) }

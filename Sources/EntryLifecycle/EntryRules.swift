@@ -30,6 +30,22 @@ package struct EntryRules: Sendable {
 
     package init() {}
 
+    /// Whether a request for a listed URL begins at the target of an earlier run's permanent
+    /// redirects. Returns the end of their freshness; nil if not.
+    package func redirectsRemembered(
+        in copy: ResourceValidation, from url: RequestURL, to target: RequestURL, at now: Timestamp
+    ) -> Timestamp? {
+        guard redirects.followsMemory, redirects.maximum > 0,
+            copy.location.url == url.withoutCredentials.text,
+            let until = copy.location.permanent?.until,
+            Freshness.isFresh(
+                validatedAt: copy.validatedAt, expiresAt: until, at: now,
+                rules: Freshness.redirectRules),
+            target != url.withoutCredentials, redirects.mayLead(from: url, to: target)
+        else { return nil }
+        return until
+    }
+
     func responses(of url: RequestURL) -> ResponseRules {
         responsesByHost[hostIn: url.text] ?? responses
     }
@@ -39,7 +55,7 @@ package struct EntryRules: Sendable {
 package struct ExclusionRules: Sendable {
     package var robots = RobotsDirectives.none
     /// Returns why the user's patterns exclude the target of a redirect; nil if they do not.
-    package var objection: @Sendable (RequestURL) -> Failure? = { _ in nil }
+    package var objection: @Sendable (Redirect) -> Failure? = { _ in nil }
 }
 
 package enum RunPhase: Hashable, Sendable, CaseIterable {

@@ -77,7 +77,8 @@ struct Lookup {
         matchesVary: @escaping @Sendable (String) -> Bool = { _ in true }
     ) throws {
         reader = try CacheReader(cache.directory, varyTest: VaryTest(matchesVary))
-        index = try FreshnessIndex(CacheCatalog(cache), expectedLookups: expectedLookups)
+        index = try FreshnessIndex(
+            CacheCatalog(cache), expectedLookups: expectedLookups, marksRedirects: true)
     }
 
     func callAsFunction(

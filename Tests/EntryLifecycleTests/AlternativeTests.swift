@@ -59,6 +59,21 @@ import Testing
         #expect(result.exchange?.redirects == hops)
     }
 
+    /// Targets that cannot be requested, and ones that are not followed for another reason.
+    @Test(arguments: ["data:image/png;base64,AAAA", "blob:x", "ftp://x/1", "http://h/1"])
+    func targetsThatAreNotFollowedAreExcludedToo(target: String) {
+        let redirect: Redirect =
+            target.hasPrefix("http:")
+            ? .to(RequestURL(normalized: target)) : .nowhere(location: target, message: "no")
+        for (excluded, word) in [([], "redirect"), ([target], "not-selected")] {
+            let context = Sample.context(excluding: Set(excluded))
+            var machine = EntryMachine.asking(.nothing, context)
+            #expect(
+                machine.responded(Sample.response(302, redirect: redirect), in: context).word
+                    == word)
+        }
+    }
+
     @Test func excludedTargetsLeadToTheNextURL() {
         let context = AlternativeTests.excluding
         let redirect = Sample.response(302, redirect: .to(RequestURL(normalized: "http://x/1")))

@@ -110,7 +110,8 @@ enum Sample {
     ) -> EntryContext {
         var rules = EntryRules()
         rules.exclusions.objection = {
-            excluded.contains($0.text) ? Failure(.notSelected, "--exclude \($0)") : nil
+            excluded.contains($0.shown)
+                ? Failure(.notSelected, "--exclude \($0.shown)") : nil
         }
         rules.isOffline = isOffline
         rules.redirects.keepsCookies = keepsCookies

@@ -395,7 +395,7 @@ final class FakeRun: EventSource, StageProviding, RunRecording, RunObserving {
 
     func begin(at time: Timestamp) throws {}
     func ongoingOutages() throws -> OngoingOutages { OngoingOutages() }
-    func fullness(listed: RunListing) throws -> FullCache? { nil }
+    func fullness(listed: RunListing) throws -> CacheFullness? { nil }
     func note(_ full: FullCache?) throws {}
     func forEachHost(at now: Timestamp, _ body: (HostState) -> Void) throws {
         body(

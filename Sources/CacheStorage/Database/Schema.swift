@@ -69,6 +69,8 @@ enum Schema {
         CREATE INDEX resource_url ON resource (url) WHERE url <> key;
         CREATE INDEX resource_listed_url ON resource (listed_url)
             WHERE listed_url IS NOT NULL;
+        CREATE INDEX resource_final_url ON resource (id)
+            WHERE final_url IS NOT NULL;
 
         CREATE TABLE variant (
             resource_id INTEGER NOT NULL

@@ -5,7 +5,7 @@ internal import SQLite
 /// A test whether a run's requests select a stored response by its `Vary` text.
 package struct VaryTest: Sendable {
     /// Whether the result depends on the URLs.
-    let readsURLs: Bool
+    package let readsURLs: Bool
     let matches: @Sendable (_ text: String, _ url: String, _ finalURL: String) -> Bool
 
     package init(_ matches: @escaping @Sendable (String, String, String) -> Bool) {
@@ -23,10 +23,15 @@ package struct VaryTest: Sendable {
 package final class CacheReader {
     private let database: CacheDatabase
     private let varyTest: VaryTest
-    private var knownVaries: [VaryFingerprint: Bool] = [:]
+    private var knownVaries: [KnownVary: Bool] = [:]
     private let hasher = SHA256Hasher()
 
-    /// Opens a connection. A test of `Vary` that reads no URLs is made once per text.
+    private struct KnownVary: Hashable {
+        let text: VaryFingerprint
+        let group: Int?
+    }
+
+    /// Opens a connection. A test of `Vary` is made once per text and group of URLs.
     package init(_ directory: CacheDirectory, varyTest: VaryTest) throws(StorageError) {
         database = try CacheDatabase(directory: directory, access: .readOnly)
         self.varyTest = varyTest
@@ -35,7 +40,7 @@ package final class CacheReader {
     // MARK: Freshness
 
     func freshnessRecords(
-        of fingerprints: [VariantFingerprint], _ keyed: KeyedImages = .none
+        of fingerprints: [VariantFingerprint]
     ) throws(StorageError) -> [FreshnessRecord?] {
         // In the order of the primary key, neighbouring look-ups share pages of the tree.
         let order = fingerprints.indices.sorted {
@@ -45,8 +50,7 @@ package final class CacheReader {
             var records = [FreshnessRecord?](repeating: nil, count: fingerprints.count)
             let statement = try database.prepare(
                 """
-                SELECT fingerprint_low, resource_id, validated_at, expires_at, vary, superseded,
-                    \(keyed.condition(isScan: false))
+                SELECT fingerprint_low, resource_id, validated_at, expires_at, vary, superseded
                 FROM freshness WHERE fingerprint = ?
                 """)
             for index in order {
@@ -61,14 +65,14 @@ package final class CacheReader {
     }
 
     func freshnessTable(
-        piece: Int, expectedRows: Int, _ keyed: KeyedImages = .none
+        piece: Int, expectedRows: Int
     ) throws(StorageError) -> FreshnessTable? {
         try database.read("reading the index") { database in
             var table = FreshnessTable(expectedCount: expectedRows)
             let statement = try database.prepare(
                 """
                 SELECT fingerprint, fingerprint_low, resource_id, validated_at, expires_at, vary,
-                    superseded, \(keyed.condition(isScan: true))
+                    superseded
                 FROM freshness WHERE fingerprint BETWEEN ?1 AND ?2 ORDER BY fingerprint
                 """)
             let keys = FreshnessTable.keys(ofPiece: piece)
@@ -86,12 +90,15 @@ package final class CacheReader {
     }
 
     /// Whether a request selects the stored response (RFC 9111 §4.1), in an unchanged row. `test`
-    /// is for other header fields than this run's usual ones.
+    /// is for other header fields than this run's usual ones. `group` is that of the entry's URL,
+    /// among URLs for which a test that reads URLs has the same result; nil for none.
     package func matchesVary(
-        _ record: FreshnessRecord, by test: VaryTest? = nil
+        _ record: FreshnessRecord, by test: VaryTest? = nil,
+        group: @autoclosure () -> Int? = nil
     ) throws(StorageError) -> Bool {
         guard let vary = record.vary else { return true }
-        if test == nil, let known = knownVaries[vary] { return known }
+        let known = test == nil ? knownVary(vary, record, group) : nil
+        if let known, let matches = knownVaries[known] { return matches }
         let row = try database.read("reading what a response varies on") { database in
             try database.first(
                 "SELECT vary, url, COALESCE(final_url, url) FROM resource WHERE id = ?",
@@ -103,8 +110,17 @@ package final class CacheReader {
             return false
         }
         let matches = (test ?? varyTest).matches(text, row.url, row.final)
-        if test == nil, !varyTest.readsURLs { knownVaries[vary] = matches }
+        if let known { knownVaries[known] = matches }
         return matches
+    }
+
+    /// Nil if the row's own URLs must be read: they differ from the entry's.
+    private func knownVary(
+        _ vary: VaryFingerprint, _ record: FreshnessRecord, _ group: () -> Int?
+    ) -> KnownVary? {
+        guard varyTest.readsURLs else { return KnownVary(text: vary, group: nil) }
+        guard !record.isKeyed, !record.isRedirected, let group = group() else { return nil }
+        return KnownVary(text: vary, group: group)
     }
 
     // MARK: Stored images
@@ -189,7 +205,7 @@ package final class CacheReader {
             let statement = try database.prepare(
                 """
                 SELECT id, validated_at, expires_at, resource.vary, superseded, source_format,
-                    recipe, decoded, url <> key
+                    recipe, decoded, \(MarkedResources.keyed), \(MarkedResources.redirected)
                 FROM resource JOIN variant ON id = resource_id WHERE key = ?
                 """)
             return try wanted.map { key, recipes in
@@ -202,7 +218,8 @@ package final class CacheReader {
                             vary: try row.optionalText(3).map {
                                 VaryFingerprint($0, hasher: hasher)
                             }, isSuperseded: try row.integer(4) != 0,
-                            isKeyed: try row.integer(8) != 0),
+                            isKeyed: try row.integer(8) != 0,
+                            isRedirected: try row.integer(9) != 0),
                         format: try row.text(5), recipe: try row.text(6),
                         isDecoded: try row.integer(7) != 0
                     )
@@ -315,14 +332,14 @@ package final class CacheReader {
 extension CacheReader: Sendable {}
 
 extension Statement {
-    /// Reads `resource_id, validated_at, expires_at, vary, superseded`, and whether it is keyed.
+    /// Reads `resource_id, validated_at, expires_at, vary, superseded`.
     fileprivate func freshnessRecord(from column: Int32) throws -> FreshnessRecord {
         let mark = try integer(column + 4)
         return FreshnessRecord(
             resourceID: try integer(column), validatedAt: try time(column + 1),
             expiresAt: try time(column + 2),
             vary: try optionalInteger(column + 3).map(VaryFingerprint.init(value:)),
-            isSuperseded: mark == 1, isMain: mark == 0, isKeyed: try integer(column + 5) != 0)
+            isSuperseded: mark == 1, isMain: mark == 0)
     }
 
     /// Reads `sha256, format, width, height, bytes` from the columns that begin at `column`, and

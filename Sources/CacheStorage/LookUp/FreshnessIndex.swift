@@ -12,16 +12,26 @@ internal import SQLite
 package final class FreshnessIndex: Sendable {
     private let scan: SharedScan<FreshnessTable>
     private let expectedRows: Int
-    private let keyed: KeyedImages
+    private let keyed: MarkedResources
+    private let redirected: MarkedResources
 
-    /// Creates the index; `expectedLookups` is an estimate, 0 if unknown.
-    package init(_ source: CacheCatalog, expectedLookups: Int = 0) throws(StorageError) {
+    /// Creates the index; `expectedLookups` is an estimate, 0 if unknown. `marksRedirects`: whether
+    /// ``FreshnessRecord/isRedirected`` is used.
+    package init(
+        _ source: CacheCatalog, expectedLookups: Int = 0, marksRedirects: Bool = false
+    ) throws(StorageError) {
         // The largest identifier is read in constant time; a count would be a scan. Removed rows
         // make the estimate too large, which only delays the scan.
-        (expectedRows, keyed) = try source.database.read("reading the index") { database in
+        (expectedRows, keyed, redirected) = try source.database.read("reading the index") {
+            database in
             (
                 Int(truncatingIfNeeded: max(0, try ListingLog.largestResource(in: database))),
-                try KeyedImages(in: database)
+                try MarkedResources(
+                    where: MarkedResources.keyed, expectedLookups: expectedLookups, in: database),
+                try marksRedirects
+                    ? MarkedResources(
+                        where: MarkedResources.redirected, expectedLookups: expectedLookups,
+                        in: database) : .none
             )
         }
         scan = SharedScan(
@@ -38,15 +48,24 @@ package final class FreshnessIndex: Sendable {
         while true {
             switch scan.nextStep(lookups: fingerprints.count) {
             case .look:
-                return try reader.freshnessRecords(of: fingerprints, keyed)
+                return marked(try reader.freshnessRecords(of: fingerprints))
             case .readPiece(let piece):
-                let table = try reader.freshnessTable(
-                    piece: piece, expectedRows: expectedRows, keyed)
+                let table = try reader.freshnessTable(piece: piece, expectedRows: expectedRows)
                 scan.keep(table, piece)
             case .use(let tables):
-                return FreshnessIndex.records(of: fingerprints, in: tables)
+                return marked(FreshnessIndex.records(of: fingerprints, in: tables))
             }
         }
+    }
+
+    private func marked(_ found: [FreshnessRecord?]) -> [FreshnessRecord?] {
+        var records = found
+        for index in records.indices {
+            guard let resource = records[index]?.resourceID else { continue }
+            if keyed.mayContain(resource) { records[index]?.isKeyed = true }
+            if redirected.mayContain(resource) { records[index]?.isRedirected = true }
+        }
+        return records
     }
 
     /// Looks up in two passes. The loads of each are independent, so their cache misses overlap.
@@ -64,34 +83,42 @@ package final class FreshnessIndex: Sendable {
     }
 }
 
-/// The images with keys that are not their URLs, which an index has.
-///
-/// Most caches have none or a few, so no look-up of a usual entry compares its URL. In a cache with
-/// many, mostly all entries have such keys, and are compared anyway.
-enum KeyedImages {
-    case none, few, many
+/// The resources that look-ups treat in another way than most, read once for an index.
+struct MarkedResources: Sendable {
+    private enum Found: Sendable {
+        case few(ResourceSet)
+        /// Any resource may be one.
+        case many
+    }
+
+    private let found: Found
+
+    static let none = MarkedResources(found: .few(ResourceSet()))
+    /// Keys that are not the URLs of their images.
+    static let keyed = "url <> key"
+    /// Images that redirects led to.
+    static let redirected = "final_url IS NOT NULL"
 
     private static let mostFew = 4096
 
-    init(in database: Connection) throws {
-        let count =
-            try database.first(
-                """
-                SELECT count(*) FROM
-                    (SELECT 1 FROM resource WHERE url <> key LIMIT \(KeyedImages.mostFew + 1))
-                """
-            ) { try $0.count(0) } ?? 0
-        self = count == 0 ? .none : count <= KeyedImages.mostFew ? .few : .many
+    private init(found: Found) { self.found = found }
+
+    /// Reads the resources of a condition with a partial index, which costs a tenth of a look-up
+    /// for each; no more than are looked up.
+    init(where condition: String, expectedLookups: Int, in database: Connection) throws {
+        let most = max(MarkedResources.mostFew, expectedLookups)
+        var (resources, count) = (ResourceSet(), 0)
+        try database.forEach("SELECT id FROM resource WHERE \(condition) LIMIT \(most)") { row in
+            resources.insert(try row.integer(0))
+            count += 1
+        }
+        found = count < most ? .few(resources) : .many
     }
 
-    /// Whether a row of `freshness` may be that of such an image, in SQL.
-    func condition(isScan: Bool) -> String {
-        switch self {
-        case .none: "0"
-        // In a scan, a seek for each row would cost more than the row.
-        case .few where isScan: "resource_id IN (SELECT id FROM resource WHERE url <> key)"
-        case .few: "EXISTS (SELECT 1 FROM resource WHERE id = resource_id AND url <> key)"
-        case .many: "1"
+    func mayContain(_ resource: Int64) -> Bool {
+        switch found {
+        case .few(let resources): resources.contains(resource)
+        case .many: true
         }
     }
 }
@@ -114,7 +141,6 @@ struct FreshnessTable: Sendable {
         let varyNumber: UInt16
         let isSuperseded: Bool
         let isMain: Bool
-        let isKeyed: Bool
     }
 
     private var rows: [PackedRow] = []
@@ -170,7 +196,7 @@ struct FreshnessTable: Sendable {
                 expiresAt: record.expiresAt.milliseconds > 0
                     ? max(1, FreshnessTable.seconds(record.expiresAt)) : 0,
                 varyNumber: varyNumber, isSuperseded: record.isSuperseded,
-                isMain: record.isMain, isKeyed: record.isKeyed))
+                isMain: record.isMain))
         return true
     }
 
@@ -213,7 +239,7 @@ struct FreshnessTable: Sendable {
             resourceID: row.resourceID, validatedAt: Timestamp(seconds: Int64(row.validatedAt)),
             expiresAt: Timestamp(seconds: Int64(row.expiresAt)),
             vary: row.varyNumber == 0 ? nil : varies[Int(row.varyNumber) - 1],
-            isSuperseded: row.isSuperseded, isMain: row.isMain, isKeyed: row.isKeyed)
+            isSuperseded: row.isSuperseded, isMain: row.isMain)
     }
 
     /// Maps the order of SQLite's signed integers to unsigned integers.
@@ -241,7 +267,9 @@ package struct FreshnessRecord: Hashable, Sendable {
     package private(set) var isMain = true
     /// Whether its resource's key may not be its URL: a field `key` was given, parameters were left
     /// out, or a mirror delivered it.
-    package private(set) var isKeyed = false
+    package fileprivate(set) var isKeyed = false
+    /// Whether redirects may have led to it.
+    package fileprivate(set) var isRedirected = false
 
     package func isInUse(as name: VariantName) -> Bool {
         // Only `main` needs the distinction: its recipe may differ between entries.

@@ -27,7 +27,7 @@ package final class RoomBudget: Sendable {
         var typical: Int
         /// Whether nothing more can be evicted.
         var isExhausted = false
-        /// The requests refused since then, and the blocks of the smallest.
+        /// The requests for new files refused since then, and the blocks of the smallest.
         var refused = (count: 0, least: Int.max)
         var isClosed = false
 
@@ -79,7 +79,7 @@ package final class RoomBudget: Sendable {
         }
     }
 
-    /// The number of refused requests, and the disk space of the smallest; nil without any.
+    /// The number of refused new images, and the disk space of the smallest; nil without any.
     package var refused: (count: Int, least: ByteCount)? {
         state.withLock { state in
             let (count, least) = state.refused
@@ -98,12 +98,13 @@ package final class RoomBudget: Sendable {
     ) -> Answer {
         let wanted = sizes.reduce(0) { $0 + DiskUsage.blocks(of: $1) }
         guard wanted <= limit else { return .tooLarge }
-        let blocks = wanted - replaced.reduce(0) { $0 + DiskUsage.blocks(of: $1) }
+        let freed = replaced.reduce(0) { $0 + DiskUsage.blocks(of: $1) }
+        let blocks = wanted - freed
         guard blocks > 0 else { return .given }
         var number: Int?
         while true {
             let answer = state.wait { state, _ -> Monitor<Accounts>.Decision<Answer?> in
-                if let answer = decide(blocks, for: token, number, &state) {
+                if let answer = decide(blocks, for: token, number, isNew: freed == 0, &state) {
                     if let number { state.waiting[number] = nil }
                     return .ready(answer)
                 }
@@ -124,7 +125,7 @@ package final class RoomBudget: Sendable {
 
     /// Decides a request; nil while it must wait.
     private func decide(
-        _ blocks: Int, for token: Int, _ number: Int?, _ state: inout Accounts
+        _ blocks: Int, for token: Int, _ number: Int?, isNew: Bool, _ state: inout Accounts
     ) -> Answer? {
         if state.isClosed { return .closed }
         if state.has(blocks, for: number, limit: limit) {
@@ -133,7 +134,9 @@ package final class RoomBudget: Sendable {
             return .given
         }
         guard state.isExhausted else { return nil }
-        state.refused = (state.refused.count + 1, min(state.refused.least, blocks))
+        if isNew {
+            state.refused = (state.refused.count + 1, min(state.refused.least, blocks))
+        }
         return .full
     }
 

@@ -4,8 +4,8 @@ package import PrefetchModel
 /// The entries that a run wants, by patterns of their URLs.
 ///
 /// A URL is selected if it matches any of ``included``, or there is none, and matches none of
-/// ``excluded``. This holds for URLs of lists, even if they cannot be requested, and for targets of
-/// redirects.
+/// ``excluded``. This holds for URLs of lists, even if they cannot be requested. Targets of
+/// redirects may not be excluded; where a selected image lies is its origin's choice.
 package struct EntrySelection: Sendable {
     /// A shell pattern (`*`, `?`, `[a-z]`). With a slash it is for the whole URL without user
     /// information, where `*` also matches slashes; otherwise it is for the host's name.
@@ -71,10 +71,15 @@ package struct EntrySelection: Sendable {
 
     var isEverything: Bool { included.isEmpty && excluded.isEmpty }
 
-    /// ``objection(to:)``; nil without patterns.
-    package var ofRedirects: (@Sendable (RequestURL) -> Failure?)? {
-        if isEverything { return nil }
-        return { objection(to: $0) }
+    /// Returns why the target of a redirect is excluded; nil without such patterns.
+    package var ofRedirects: (@Sendable (Redirect) -> Failure?)? {
+        if excluded.isEmpty { return nil }
+        return { redirect in
+            switch redirect {
+            case .to(let url): exclusion(of: MatchedText(url))
+            case .nowhere(let location, _): exclusion(of: MatchedText(refused: location.utf8))
+            }
+        }
     }
 
     /// Returns why a URL is not selected; nil if it is.

@@ -18,11 +18,16 @@ package struct EntryChoiceRules: Sendable {
     package var ignoredQuery = IgnoredQuery.none
     private(set) var robots = RobotsDirectives.none
     /// Returns why the patterns of URLs exclude a redirect's target; nil without patterns.
-    package var objection: (@Sendable (RequestURL) -> Failure?)?
+    package var objection: (@Sendable (Redirect) -> Failure?)?
     /// Whether a URL in normal form belongs to another shard; nil for a run of whole lists.
     package var leavesShard: (@Sendable (String) -> Bool)?
 
     package init() {}
+
+    /// Returns the failure of an image that a redirect to an excluded URL brought, or would.
+    func exclusion(ofRedirectTo url: RequestURL) -> Failure? {
+        objection?(.to(url)).map { Failure($0.reason, "\($0.message): redirected to \(url)") }
+    }
 
     /// Excludes images with one of these directives in their responses, names separated by commas;
     /// false for other text.

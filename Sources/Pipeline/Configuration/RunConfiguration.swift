@@ -81,6 +81,9 @@ package struct RunConfiguration: Sendable {
     /// The limit of simultaneous transfers, which may change during the run.
     var jobLimit: JobLimit { hosts.jobLimit(maximum: maximumTransfers) }
 
+    /// The limit of the cache; nil also for a run that stores no images.
+    var sizeLimit: ByteCount? { bodies.use == .stored ? storing.maximumSize : nil }
+
     package var transfers: TransferConfiguration {
         var settings = TransferConfiguration(userAgent: userAgent)
         settings.limits = limits
@@ -99,8 +102,12 @@ package struct RunConfiguration: Sendable {
     /// response with a given `Vary`.
     func varyTest(userFields: [HeaderField] = []) -> VaryTest {
         let transfers = transfers
-        guard !hosts.configurations.isEmpty else {
-            let fields = transfers.requestFields(to: "", userFields: userFields)
+        let fields = transfers.requestFields(to: "", userFields: userFields)
+        // Most tables of hosts change no field, and with one set of fields no URL matters.
+        let others = hosts.configurations.values.map {
+            $0.transfers.requestFields(to: "", userFields: userFields)
+        }
+        if others.allSatisfy({ $0 == fields }) {
             return VaryTest { Vary.matches($0, request: fields) }
         }
         return VaryTest { text, listed, final in
@@ -111,6 +118,11 @@ package struct RunConfiguration: Sendable {
                 request: transfers.requestFields(
                     to: final, userFields: userFields, isForeign: isForeign))
         }
+    }
+
+    /// The group of a listed URL: all in it have the same request fields.
+    func varyGroup(of url: ArraySlice<UInt8>) -> Int {
+        hosts.configurations.position(ofHostIn: url) ?? -1
     }
 
     /// Sets an automatic ``LifetimeRules/ahead`` from the history of these manifests in the cache;

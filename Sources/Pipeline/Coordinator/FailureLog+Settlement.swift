@@ -61,13 +61,12 @@ struct VariantsOfFailure {
 extension FailureRecord {
     init?(
         _ machine: EntryMachine, _ reason: FailureReason, message: String,
-        _ settings: FailureSettings, _ variants: VariantsOfFailure, at now: Timestamp
+        _ settings: FailureSettings, _ variants: VariantsOfFailure, isHarmless: Bool,
+        at now: Timestamp
     ) {
         let entry = machine.entry
         let statuses = settings.blacklistedStatuses(atHostIn: entry.url.text)
         let failureClass = FailurePolicy.failureClass(
-            of: reason, httpStatus: machine.httpStatus, blacklisting: statuses)
-        let isHarmless = FailurePolicy.isKnown(
             of: reason, httpStatus: machine.httpStatus, blacklisting: statuses)
         guard isHarmless || failureClass != .ours else { return nil }
         let own = settings.at(hostIn: entry.listedURL.text)
@@ -75,7 +74,7 @@ extension FailureRecord {
             key: entry.key, url: entry.listedURL.withoutCredentials.text, host: entry.url.origin,
             reason: reason, httpStatus: machine.httpStatus, curlCode: machine.curlCode,
             message: message, attempts: machine.attempts,
-            kind: isHarmless ? .transient : failureClass, failedAt: now,
+            kind: failureClass == .ours ? .transient : failureClass, failedAt: now,
             conditions: FailureConditions(of: reason) { setting in
                 variants.failed.flatMap { own.value(of: setting, failed: $0) }
                     ?? own.value(

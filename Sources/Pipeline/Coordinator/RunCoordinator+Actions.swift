@@ -303,8 +303,8 @@ extension RunCoordinator {
                 machine, failed,
                 message: own.end.reason == nil ? failed.failure.message : result.message ?? "",
                 variants)
-            if stages.gate.isKnown,
-                [RunStages.noRoom, RunStages.notRequested].contains(failed.failure)
+            if stages.gate.isKnown, machine.entry.addsImages,
+                RunStages.isWithoutRoom(failed.failure)
             {
                 knowledge = .ofURL
             }
@@ -379,7 +379,7 @@ extension RunCoordinator {
         guard ending.fatal == nil, rules.entries.storesImages,
             let record = FailureRecord(
                 machine, reason, message: message, rules.failureSettings, variants,
-                at: clock.wall())
+                isHarmless: isHarmless, at: clock.wall())
         else { return nil }
         endingRunOnError {
             try stages.write(isHarmless ? .harmlessFailure(record) : .failure(record), token: nil)
@@ -401,10 +401,17 @@ extension RunCoordinator {
         if failed.blame == .hostGivenUp {
             return machine.findings.wasGivenUpBefore || isExplained ? .ofHost : .new
         }
-        let memory = failed.memory(
-            httpStatus: machine.httpStatus,
-            blacklisting: rules.failureSettings.blacklistedStatuses(
-                atHostIn: machine.entry.url.text))
+        // The memory of a full cache says nothing about stored images, nor about one large image.
+        let isOfRoom =
+            failed.failure == RunStages.noRoom
+            && !(machine.entry.addsImages && (stages.gate.isKnown || stages.isFull))
+        let memory =
+            isOfRoom
+            ? .known
+            : failed.memory(
+                httpStatus: machine.httpStatus,
+                blacklisting: rules.failureSettings.blacklistedStatuses(
+                    atHostIn: machine.entry.url.text))
         guard memory == .known || memory == .counted && machine.hadTurn,
             let record = remember(
                 machine, reason, message: message, variants, isHarmless: memory == .known)

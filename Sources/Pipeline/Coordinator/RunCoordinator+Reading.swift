@@ -10,10 +10,7 @@ extension RunCoordinator {
     func read(_ looked: LookedUpBatch) {
         let batch = looked.batch
         ledger.countRead(batch.records.count)
-        for resource in looked.resourcesNotTaken { reading.listed.insert(resource) }
-        for finding in looked.findings {
-            if let resource = finding.resource { reading.listed.insert(resource) }
-        }
+        looked.noteListed(in: &reading.listed)
         var changes = ChangesOfBatch()
         batch.text.withUnsafeBytes { text in
             for (number, record) in batch.records.enumerated() {

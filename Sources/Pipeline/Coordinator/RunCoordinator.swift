@@ -351,7 +351,7 @@ package final class RunCoordinator {
         }
         try rememberHosts()
         if reading.isProtecting {
-            try recorder.note(stages.fullness)
+            try recorder.note(stages.fullness(isComplete: !ending.takesNoEntries))
         }
         let pruned = try recorder.end(
             at: clock.wall(), exitStatus: summary.exitStatus, summary.counters,

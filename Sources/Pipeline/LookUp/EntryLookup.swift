@@ -41,13 +41,15 @@ final class EntryLookup: Sendable {
     ) throws {
         source = Monitor(SharedList(entries: entries))
         let expectedLookups = (entries.sizeInBytes ?? 0) / EntryLookup.usualLineBytes
-        cache = try cacheSource.map {
-            ($0, try FreshnessIndex($0, expectedLookups: expectedLookups))
+        let marksRedirects =
+            rules.configuration.entries.objection != nil || rules.configuration.varyTest().readsURLs
+        func makeIndex(_ source: CacheCatalog) throws(StorageError) -> FreshnessIndex {
+            try FreshnessIndex(
+                source, expectedLookups: expectedLookups, marksRedirects: marksRedirects)
         }
+        cache = try cacheSource.map { ($0, try makeIndex($0)) }
         self.seed = seed.flatMap { cache in
-            cache.reading { () throws(StorageError) in
-                (cache, try FreshnessIndex(cache.source, expectedLookups: expectedLookups))
-            }
+            cache.reading { () throws(StorageError) in (cache, try makeIndex(cache.source)) }
         }
         images =
             if wantsFreshImages, let cacheSource {
@@ -207,7 +209,8 @@ struct SeedLookup {
             guard let first = found.first ?? nil,
                 found.allSatisfy({ $0?.resourceID == first.resourceID }),
                 let expiresAt = try reader.warmUntil(
-                    first, by: configuration, extras: extras, at: now)
+                    first, by: configuration, extras: extras, at: now,
+                    group: configuration.varyGroup(of: batch.text[record.url]))
             else { continue }
             if record.hasOwnKey || first.isKeyed,
                 let urls = try reader.urls(of: [first.resourceID])[0],
@@ -227,10 +230,10 @@ struct SeedLookup {
 
 extension CacheReader {
     /// Returns the expiry, by a run's rules, of a copy that is used without a request; nil for
-    /// another.
+    /// another. `group` is the entry's ``RunConfiguration/varyGroup(of:)``.
     func warmUntil(
         _ record: FreshnessRecord, by configuration: RunConfiguration, extras: EntryExtras?,
-        at now: Timestamp
+        at now: Timestamp, group: @autoclosure () -> Int
     ) throws(StorageError) -> Timestamp? {
         let rules = configuration.lifetimes.rules(extras)
         switch configuration.lifetimes.refresh {
@@ -243,7 +246,7 @@ extension CacheReader {
                 Freshness.isFresh(
                     validatedAt: record.validatedAt, expiresAt: record.expiresAt, at: now,
                     rules: rules),
-                try matchesVary(record, configuration, extras)
+                try matchesVary(record, configuration, extras, group)
             else { return nil }
             return Freshness.expiry(
                 validatedAt: record.validatedAt, expiresAt: record.expiresAt, rules: rules)
@@ -251,9 +254,12 @@ extension CacheReader {
     }
 
     private func matchesVary(
-        _ record: FreshnessRecord, _ configuration: RunConfiguration, _ extras: EntryExtras?
+        _ record: FreshnessRecord, _ configuration: RunConfiguration, _ extras: EntryExtras?,
+        _ group: () -> Int
     ) throws(StorageError) -> Bool {
-        guard let extras, !extras.headers.isEmpty else { return try matchesVary(record) }
+        guard let extras, !extras.headers.isEmpty else {
+            return try matchesVary(record, group: group())
+        }
         return try matchesVary(
             record, by: configuration.varyTest(userFields: extras.headers))
     }

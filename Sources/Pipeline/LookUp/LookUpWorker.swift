@@ -32,7 +32,7 @@ struct LookUpWorker {
         try findOtherSources(in: &result)
         try compareURLs(in: &result)
         try findBlacklisted(in: &result, at: now)
-        try findObjections(in: &result)
+        try findObjections(in: &result, at: now)
         try findEntriesNotTaken(in: &result, by: hasher)
         if !images.isEmpty { try findImages(asked, in: &result) }
         if let lineWriter {
@@ -59,7 +59,9 @@ struct LookUpWorker {
                 for (position, place) in asked.places(of: number).enumerated() {
                     stored.add(rows[place], at: position, names[position])
                 }
-                try judge(stored, extras: batch.extras(of: record), at: now, &finding)
+                try judge(
+                    stored, extras: batch.extras(of: record), at: now,
+                    group: configuration.varyGroup(of: batch.text[record.url]), &finding)
             }
             findings.append(finding)
         }
@@ -68,14 +70,16 @@ struct LookUpWorker {
 
     private func judge(
         _ stored: VariantRows, extras: EntryExtras?, at now: Timestamp,
-        _ finding: inout EntryFinding
+        group: @autoclosure () -> Int, _ finding: inout EntryFinding
     ) throws(StorageError) {
         finding.state = .missing
         guard let row = stored.first else { return }
         finding.resource = row.resourceID
         finding.isKeyed = row.isKeyed
+        finding.isRedirected = row.isRedirected
         guard
-            let expiresAt = try reader.warmUntil(row, by: configuration, extras: extras, at: now)
+            let expiresAt = try reader.warmUntil(
+                row, by: configuration, extras: extras, at: now, group: group())
         else {
             finding.state = .stale(.expired(at: row.expiresAt))
             return
@@ -175,9 +179,12 @@ struct LookUpWorker {
             guard let (row, isDerivable) = row else { continue }
             result.findings[number].resource = row.resourceID
             result.findings[number].isKeyed = row.isKeyed
+            result.findings[number].isRedirected = row.isRedirected
             guard isDerivable else { continue }
+            let url = result.batch.text[result.batch.records[number].url]
             let expiresAt = try reader.warmUntil(
-                row, by: configuration, extras: result.extras(of: number), at: now)
+                row, by: configuration, extras: result.extras(of: number), at: now,
+                group: configuration.varyGroup(of: url))
             if expiresAt != row.expiresAt { result.findings[number].newExpiry = expiresAt }
             result.findings[number].state =
                 expiresAt.map { .derivable(expiresAt: $0) } ?? .stale(.original)
@@ -220,20 +227,36 @@ struct LookUpWorker {
         result.resourcesNotTaken += try reader.resources(ofKeys: missing)
     }
 
-    /// Finds stored images that need no request, and that redirects to excluded URLs brought.
-    private func findObjections(in result: inout LookedUpBatch) throws(StorageError) {
-        guard let objection = configuration.entries.objection else { return }
+    /// Finds stored images that redirects to excluded URLs brought, and stale ones with remembered
+    /// redirects to such URLs. A line with further URLs requests these.
+    private func findObjections(
+        in result: inout LookedUpBatch, at now: Timestamp
+    ) throws(StorageError) {
+        guard configuration.entries.objection != nil else { return }
         var stored: [(number: Int, resource: Int64)] = []
-        for (number, finding) in result.findings.enumerated() {
-            guard !finding.state.asksOrigin, !finding.hasOtherURL, let resource = finding.resource
-            else { continue }
-            stored.append((number, resource))
+        var stale: [(number: Int, resource: Int64)] = []
+        for (number, finding) in result.findings.enumerated()
+        where finding.isRedirected && !finding.hasOtherURL {
+            guard let resource = finding.resource else { continue }
+            if !finding.state.asksOrigin {
+                stored.append((number, resource))
+            } else if finding.state != .stale(.otherSource),
+                result.extras(of: number)?.alternatives.isEmpty ?? true
+            {
+                stale.append((number, resource))
+            }
         }
         for ((number, _), text) in zip(stored, try reader.finalURLs(of: stored.map(\.resource))) {
             guard let url = text.map(RequestURL.init(normalized:)) else { continue }
-            result.objections[number] = objection(url).map {
-                Failure($0.reason, "\($0.message): redirected to \(url)")
-            }
+            result.objections[number] = configuration.entries.exclusion(ofRedirectTo: url)
+        }
+        for ((number, _), copy) in zip(stale, try reader.copies(of: stale.map(\.resource))) {
+            let url = result.batch.url(of: result.batch.records[number])
+            guard let copy = copy?.validation,
+                let target = copy.location.permanent.flatMap({ RequestURL(remembered: $0.url) }),
+                rules.entries.redirectsRemembered(in: copy, from: url, to: target, at: now) != nil
+            else { continue }
+            result.objections[number] = configuration.entries.exclusion(ofRedirectTo: target)
         }
     }
 

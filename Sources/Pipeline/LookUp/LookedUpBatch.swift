@@ -24,6 +24,8 @@ struct EntryFinding: Sendable {
     var hasNewURL = false
     /// Whether the stored image's key may not be its URL, so that the URLs are compared.
     var isKeyed = false
+    /// Whether redirects may have led to the stored image.
+    var isRedirected = false
     /// Whether the stored image of its key is another URL's, and so not its own.
     var hasOtherURL = false
     var failedBefore = false
@@ -72,7 +74,8 @@ struct LookedUpBatch: Sendable {
     /// The report lines of fresh entries; nil when the readers do not write them.
     var lines: WarmLines?
     var blacklistedBy: [FailureRecord] = []
-    /// Why stored images are not selected, by number: redirects led to excluded URLs.
+    /// Why stored images are not selected, by number: redirects led, or would lead, to excluded
+    /// URLs.
     var objections: [Int: Failure] = [:]
     /// The URLs of the stored images of entries with ``EntryFinding/hasOtherURL``.
     var otherURLs: [Int: String] = [:]
@@ -81,6 +84,14 @@ struct LookedUpBatch: Sendable {
 
     func blacklisting(of number: Int) -> FailureRecord? {
         findings[number].blacklisting.map { blacklistedBy[$0] }
+    }
+
+    /// Adds the stored resources that the batch lists.
+    func noteListed(in listed: inout ResourceSet) {
+        for resource in resourcesNotTaken { listed.insert(resource) }
+        for finding in findings {
+            if let resource = finding.resource { listed.insert(resource) }
+        }
     }
 
     func hasLine(_ number: Int) -> Bool { lines?.has(number) == true }

@@ -62,6 +62,8 @@ package struct RunPlan: Sendable {
     package internal(set) var nextRetry: Timestamp?
     /// The hosts with requests, by falling number, then by name.
     package internal(set) var hosts: [PlannedHost] = []
+    /// New images that are not requested, because the cache is full.
+    package internal(set) var withoutRoom = 0
     /// Requests beyond the limit of the run, which it would leave.
     package internal(set) var left = 0
     /// The run's exit status if every transfer succeeded.
@@ -90,6 +92,9 @@ package struct RunPlanner {
     private var plan = RunPlan()
     private var counters = RunCounters()
     private var hosts: [String: RunPlan.PlannedHost] = [:]
+    private var listed = ResourceSet()
+    /// The hosts of images that add to a cache with a size limit.
+    private var additions: [(host: String, isNew: Bool)] = []
     private let receive: ((RunPlan.PlannedLine) -> Void)?
 
     /// `source` is nil if there is no cache. Lists with thousands of different variants need a
@@ -115,8 +120,9 @@ package struct RunPlanner {
     private var configuration: RunConfiguration { rules.configuration }
 
     package mutating func plan(_ entries: some EntryReading) throws -> RunPlan {
-        try readAll(entries)
-        plan.hosts = hosts.values.sorted {
+        let gap = try readAll(entries)
+        try leaveImagesWithoutRoom(gap)
+        plan.hosts = hosts.values.filter { $0.requests > 0 }.sorted {
             ($1.requests, $0.name) < ($0.requests, $1.name)
         }
         try addExpectations()
@@ -127,7 +133,7 @@ package struct RunPlanner {
         return plan
     }
 
-    private mutating func readAll(_ entries: some EntryReading) throws {
+    private mutating func readAll(_ entries: some EntryReading) throws -> ListGap? {
         let mailbox = Mailbox()
         let now = now
         let lookup = try EntryLookup(
@@ -142,7 +148,7 @@ package struct RunPlanner {
             switch mailbox.take(wantsInput: true, until: nil).input {
             case .batch(let looked): try read(looked)
             case .failed(let error): throw error
-            case .ended: return
+            case .ended(let gap): return gap
             case nil: continue
             }
         }
@@ -150,6 +156,7 @@ package struct RunPlanner {
 
     private mutating func read(_ looked: LookedUpBatch) throws {
         let batch = looked.batch
+        looked.noteListed(in: &listed)
         try batch.text.withUnsafeBytes { text in
             for (number, record) in batch.records.enumerated() {
                 let problem =
@@ -207,6 +214,27 @@ package struct RunPlanner {
         let host = RequestURL(normalized: entry.url).origin
         hosts[host, default: RunPlan.PlannedHost(name: host)].requests += 1
         if state == .new { hosts[host]?.new += 1 }
+        if configuration.sizeLimit != nil, finding.state.addsImages(to: finding.resource) {
+            additions.append((host, state == .new))
+        }
+    }
+
+    /// Takes out the requests that a run does not make in a full cache. They fail, and were told.
+    private mutating func leaveImagesWithoutRoom(_ gap: ListGap?) throws(StorageError) {
+        guard let source, let limit = configuration.sizeLimit else { return }
+        let isWhole = configuration.storing.allowsPartialLists || gap == nil
+        var gate = RoomGate(
+            try source.fullness(within: limit, listed: isWhole ? listed : nil),
+            newImages: additions.count)
+        for (number, (host, isNew)) in additions.enumerated()
+        where !gate.admits(number, isFull: false) {
+            hosts[host]?.requests -= 1
+            if isNew { hosts[host]?.new -= 1 }
+            plan.withoutRoom += 1
+        }
+        counters.count(.downloaded, times: -plan.withoutRoom)
+        counters.count(.failed, reason: .disk, times: plan.withoutRoom)
+        counters.knownFailures += plan.withoutRoom
     }
 
     private mutating func note(

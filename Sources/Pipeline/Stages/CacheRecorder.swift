@@ -50,20 +50,15 @@ final class CacheRecorder: RunRecording {
         return OngoingOutages(text: text ?? "", at: startedAt)
     }
 
-    func fullness(listed: RunListing) throws -> FullCache? {
-        guard let limit = sizeLimit else { return nil }
+    func fullness(listed: RunListing) throws -> CacheFullness? {
+        guard let limit = configuration.sizeLimit else { return nil }
         return try cache.fullness(
             within: limit, listed: listed.isWhole ? listed.resources : nil)
     }
 
     func note(_ full: FullCache?) throws {
-        guard case .success? = noted, sizeLimit != nil else { return }
+        guard case .success? = noted, configuration.sizeLimit != nil else { return }
         try cache.note(full)
-    }
-
-    /// Nil also for a run that stores no images.
-    private var sizeLimit: ByteCount? {
-        configuration.bodies.use == .stored ? configuration.storing.maximumSize : nil
     }
 
     func forEachHost(at now: Timestamp, _ body: (HostState) -> Void) throws {

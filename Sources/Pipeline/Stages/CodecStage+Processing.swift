@@ -60,7 +60,9 @@ extension CodecStage {
             kept: kept,
             // A body that does not yield a stored variant must not replace a good copy. A body
             // joined from two parts is trusted only if it yields every variant.
-            needed: isContinued ? Set(job.variants.indices) : download.stored,
+            needed: isContinued
+                ? Set(job.variants.indices)
+                : Set(download.stored.indices.filter { download.stored[$0] != nil }),
             others: download.known?.source == digest ? [] : download.others, hasher: hasher)
     }
 

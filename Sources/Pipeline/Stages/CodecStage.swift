@@ -32,8 +32,8 @@ struct CodecJob: Sendable {
         /// whole files.
         let known: CodecWork.Known?
         let expected: ContentDigest?
-        /// Positions of stored variants, of any body.
-        let stored: Set<Int>
+        /// The stored variants by position, of any body.
+        let stored: [StoredImage?]
         /// Variants of another body that are made again from this one.
         let others: [RequestedVariant]
         /// The source for the body's gap, if it has one.
@@ -63,11 +63,11 @@ struct CodecJob: Sendable {
     }
 
     /// Returns the sizes of the content files that a commit for this digest removes: those of
-    /// variants made from another body.
+    /// variants that are made again, from another body or because all are. The same file again
+    /// takes no room either.
     func sizesReplaced(by digest: ContentDigest) -> [ByteCount] {
-        guard case .body(let download) = input, let known = download.known, known.source != digest
-        else { return [] }
-        return known.images.compactMap { $0?.size }
+        guard case .body(let download) = input, download.known?.source != digest else { return [] }
+        return download.stored.compactMap { $0?.size }
     }
 
     /// Whether it may take much longer than waking the coordinator, or has to wait for memory.

@@ -181,7 +181,7 @@ extension StoredCopy {
 extension RequestURL {
     /// Parses the stored target of permanent redirects, which may be in its origin's spelling. Nil
     /// when it cannot be requested.
-    fileprivate init?(remembered text: String) {
+    init?(remembered text: String) {
         do {
             self = try URLParser().parse(text.utf8).withoutCredentials
         } catch {

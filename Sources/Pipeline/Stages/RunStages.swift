@@ -112,12 +112,14 @@ struct RunStages {
 
     /// Whether a new image may be requested: the cache may have no room for it.
     mutating func admits(_ identifier: Int) -> Bool {
-        gate.admits(identifier, isFull: storing?.room?.isFull == true)
+        gate.admits(identifier, isFull: isFull)
     }
 
+    var isFull: Bool { storing?.room?.isFull == true }
+
     /// The memory of a full cache, for the next run.
-    var fullness: FullCache? {
-        gate.next(isFull: storing?.room?.isFull == true, refused: storing?.room?.refused)
+    func fullness(isComplete: Bool) -> FullCache? {
+        gate.next(isFull: isFull, refused: storing?.room?.refused, isComplete: isComplete)
     }
 
     /// The failure of an entry for which --max-size leaves no room.
@@ -127,6 +129,11 @@ struct RunStages {
 
     /// The failure of an image that would not fit into an empty cache.
     static let tooLarge = Failure(.tooLarge, "it is larger than --max-size")
+
+    /// Whether a failure of a new image says no more than that the cache is full.
+    static func isWithoutRoom(_ failure: Failure) -> Bool {
+        [noRoom, notRequested, tooLarge].contains(failure)
+    }
 
     mutating func noteFound() { lookingUp -= 1 }
     mutating func noteProcessed() { processing -= 1 }

@@ -61,8 +61,8 @@ protocol RunRecording: AnyObject {
     /// any other ends the run.
     func begin(at time: Timestamp) throws
     func ongoingOutages() throws -> OngoingOutages
-    /// Returns the memory of a full cache, if it still holds; nil without a size limit.
-    func fullness(listed: RunListing) throws -> FullCache?
+    /// Returns the memory of a full cache; nil without a size limit.
+    func fullness(listed: RunListing) throws -> CacheFullness?
     func note(_ full: FullCache?) throws
     /// Calls `body` with the knowledge of earlier runs about each host.
     func forEachHost(at now: Timestamp, _ body: (HostState) -> Void) throws

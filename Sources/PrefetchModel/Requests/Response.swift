@@ -38,6 +38,14 @@ package enum Redirect: Hashable, Sendable {
     case to(RequestURL)
     /// A target that cannot be requested. `location` is its beginning, for messages.
     case nowhere(location: String, message: String)
+
+    /// The target, for messages.
+    package var shown: String {
+        switch self {
+        case .to(let url): url.description
+        case .nowhere(let location, _): location
+        }
+    }
 }
 
 /// The bytes of a body in memory, by count. This includes the gap: bytes at the front that an

@@ -163,6 +163,37 @@ struct FreshnessIndexTests {
         #expect(asked.withLock { $0.sorted() } == ["accept: a", "accept: b"])
     }
 
+    /// Once for each group of URLs with the same request fields, except where redirects led.
+    @Test func evaluatesEachVaryTextOncePerGroup() throws {
+        let cache = try opened()
+        var rows = (0..<9).map { Sample.row(key: "http://a/\($0)", bytes: [UInt8($0)]) }
+        for index in rows.indices {
+            rows[index].row.changeValidation {
+                $0.response.vary = "accept: a"
+                if index < 3 {
+                    $0.location = ResourceLocation(
+                        url: "http://a/\(index)", finalURL: "http://b/", host: "http://a")
+                }
+            }
+        }
+        try store(rows, in: cache)
+        let asked = Monitor<[String]>([])
+        let test = VaryTest { _, listed, final in
+            asked.withLock { $0.append(final) }
+            return listed == final
+        }
+        let reader = try CacheReader(cache.directory, varyTest: test)
+        let lookup = try Lookup(cache)
+        for _ in 0..<2 {
+            for (index, record) in try lookup(rows.map(\.row.key)).enumerated() {
+                let record = try #require(record)
+                #expect(try reader.matchesVary(record, group: index % 2) == (index >= 3))
+            }
+        }
+        #expect(asked.withLock { $0.count { $0 == "http://b/" } } == 6)
+        #expect(asked.withLock { $0.count } == 8)
+    }
+
     /// The row may be rewritten between the two reads.
     @Test func separatesVaryTexts() throws {
         let cache = try opened()
@@ -209,17 +240,20 @@ struct FreshnessIndexTests {
                     var sample = Sample.row(key: key, bytes: Array("k".utf8))
                     sample.row.changeValidation {
                         $0.location = ResourceLocation(
-                            url: "http://b/\(key)", finalURL: nil, host: "http://b")
+                            url: "http://b/\(key)", finalURL: "http://c/", host: "http://b")
                     }
                     return sample
                 }, in: cache)
         for expected in [0, 1 << 30] {
             let found = try Lookup(cache, expectedLookups: expected)(plain + keyed)
             #expect(found.allSatisfy { $0 != nil })
-            let told = found.map { $0?.isKeyed == true }
-            // With many, every image is compared.
-            #expect(told[..<3].allSatisfy { $0 == (count > 4096) })
-            #expect(told[3...].allSatisfy { $0 })
+            // With many that a short list does not name, every image is compared.
+            let isUnknown = count > 4096 && expected == 0
+            for told in [found.map { $0?.isKeyed == true }, found.map { $0?.isRedirected == true }]
+            {
+                #expect(told[..<3].allSatisfy { $0 == isUnknown })
+                #expect(told[3...].allSatisfy { $0 })
+            }
         }
         let reader = try CacheReader(cache.directory, varyTest: VaryTest { _ in true })
         let resource = try #require(try reader.resources(ofKeys: [plain[0]]).first)

@@ -127,6 +127,10 @@ struct PlanOutput {
             (plan.entries == 1 ? "1 entry" : "\(plan.entries) entries")
                 + (counts.isEmpty ? "" : ": " + counts.joined(separator: ", "))
         ]
+        if plan.withoutRoom > 0 {
+            lines.append(
+                "\(counted(plan.withoutRoom, "image")) not requested: --max-size leaves no room")
+        }
         guard plan.requests > 0 else { return lines + ["no requests"] }
         lines.append(
             "\(counted(plan.requests, "request")) to \(counted(plan.hosts.count, "host"))"
@@ -167,6 +171,7 @@ extension JSONObject {
         add("states", states)
         add("blacklisted_until", plan.nextRetry)
         add("requests", plan.requests)
+        add("without_room", plan.withoutRoom)
         add("left", plan.left)
         add("exit_status", Int(exitStatus))
         add(
