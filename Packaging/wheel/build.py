@@ -2,7 +2,8 @@
 
 Usage: build.py BINARY VERSION FOLDER [TREE]
 
-TREE is a folder with `lib` and `share`, which pip puts next to the `bin` of the command.
+TREE is a folder with `libexec` and `share`, which pip puts next to the `bin` of the command. It
+leaves out `lib` with `--target`.
 
 The platform tag is that of the binary's architecture and glibc 2.34, the oldest one that the
 command starts with. $SOURCE_DATE_EPOCH dates the files, so that a repeated build writes the same
@@ -53,7 +54,7 @@ def main():
         (f"{info}/WHEEL", wheel.encode(), 0o644),
         (f"{info}/LICENSE", (FOLDER.parent.parent / "LICENSE").read_bytes(), 0o644),
         *((f"{NAME}-{version}.data/data/{file.relative_to(tree)}", file.read_bytes(), 0o644)
-          for tree in trees for top in ("lib", "share")
+          for tree in trees for top in ("libexec", "share")
           for file in sorted(Path(tree, top).rglob("*")) if file.is_file()),
     ]
     record = "".join(

@@ -17,17 +17,13 @@ static void load_once(void) {
     static const cavif_shim *const shims[] = {&cavif_shim_16, &cavif_shim_15};
     for (size_t index = 0; index < sizeof shims / sizeof *shims; index++) {
         const char *reason = shims[index]->load();
-        char other[64];
         if (reason == NULL) {
-            const char *version = shims[index]->library_version();
-            if (strncmp(version, shims[index]->version, strlen(shims[index]->version)) == 0) {
-                shim = shims[index];
-                failure[0] = 0;
-                return;
-            }
-            snprintf(other, sizeof other, "libavif %s has an unknown interface", version);
-            reason = other;
+            shim = shims[index];
+            failure[0] = 0;
+            return;
         }
+        // One untrusted file refuses both.
+        if (strstr(failure, reason)) continue;
         size_t end = strlen(failure);
         snprintf(failure + end, sizeof failure - end, "%s%s", end > 0 ? "; " : "", reason);
     }

@@ -9,8 +9,6 @@
 
 /// The functions of cavif.h. `load` comes first, and all others after it has succeeded.
 typedef struct {
-    /// The beginning of the versions with this interface.
-    const char *version;
     const char *(*load)(void);
     const char *(*library_version)(void);
     /// For `dlsym`; NULL if the linker does not tell.

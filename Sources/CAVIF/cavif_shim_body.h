@@ -14,7 +14,18 @@
 /// Written by `load` only, which runs before anything creates a decoder, an encoder or an image.
 static struct lib_functions lib;
 
-#define DEFINE(load) CLOADER_LOAD(load, CAVIF_LIBRARY, "avif", LIB_FUNCTIONS, lib)
+/// Refuses libraries with another interface, and without the two codecs in use: the carried library
+/// has both.
+static const char *refusal(void) {
+    char codecs[256] = "";
+    bool is_known = strncmp(lib.Version(), CAVIF_VERSION, strlen(CAVIF_VERSION)) == 0;
+    if (!is_known) return "has an unknown interface";
+    lib.CodecVersions(codecs);
+    if (!strstr(codecs, "dav1d [dec")) return "has no decoder (dav1d)";
+    return strstr(codecs, "aom [enc") ? NULL : "has no encoder (aom)";
+}
+
+#define DEFINE(load) CLOADER_LOAD_UNLESS(load, CAVIF_LIBRARY, "avif", LIB_FUNCTIONS, lib, refusal)
 const char *CAVIF_LOAD(void) __attribute__((visibility("hidden")));
 DEFINE(CAVIF_LOAD)
 #undef DEFINE
@@ -34,7 +45,6 @@ static void *handle(void) {
 static void codec_versions(char text[256]) { lib.CodecVersions(text); }
 
 const cavif_shim CAVIF_SHIM = {
-    .version = CAVIF_VERSION,
     .load = CAVIF_LOAD,
     .library_version = library_version,
     .handle = handle,

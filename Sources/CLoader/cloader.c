@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "cloader.h"
 
+#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <grp.h>
@@ -10,53 +11,97 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 // MARK: carried libraries
 
-/// Whether only the owner is in a group, as in the private groups of users (`umask 002`).
+/// Whether only the owner is in a group, as in the private groups of users (`umask 002`). Any user
+/// of a container may have group 0.
 static bool is_private(gid_t group, uid_t owner) {
     struct passwd user, *found_user = NULL;
     struct group entry, *found = NULL;
     char user_text[4096], text[4096];
-    return getpwuid_r(owner, &user, user_text, sizeof user_text, &found_user) == 0 && found_user
+    return group != 0
+        && getpwuid_r(owner, &user, user_text, sizeof user_text, &found_user) == 0 && found_user
         && getgrgid_r(group, &entry, text, sizeof text, &found) == 0 && found
         && user.pw_gid == group && strcmp(user.pw_name, entry.gr_name) == 0
         && !entry.gr_mem[0];
 }
 
-/// Whether no other user than root and the program's owner can write it.
-static bool is_trusted(const char *path, uid_t owner, struct stat *status) {
-    if (stat(path, status) != 0) return false;
-    bool is_owned = status->st_uid == 0 || status->st_uid == owner;
-    bool is_shared = (status->st_mode & S_IWOTH)
-        || ((status->st_mode & S_IWGRP) && !is_private(status->st_gid, status->st_uid));
-    if (!is_owned || is_shared) errno = EACCES;
-    return is_owned && !is_shared;
+/// Whether other users than the owner may write a folder or file. With an access list, the bits of
+/// the group limit every user in that list.
+static bool is_shared(const char *path, const struct stat *status) {
+    if (status->st_mode & S_IWOTH) return true;
+    if (!(status->st_mode & S_IWGRP)) return false;
+    return lgetxattr(path, "system.posix_acl_access", NULL, 0) >= 0
+        || !is_private(status->st_gid, status->st_uid);
 }
 
-/// Sets the absolute path of a carried library, in ../lib/prefetch from the
-/// program. Returns 0, or an error number: ENOENT without such a file.
-static int find_carried(const char *library, char path[PATH_MAX]) {
+static char carried_folder[PATH_MAX], carried_failure[CLOADER_MESSAGE_BYTES];
+
+/// Notes why carried libraries are not loaded. Returns false.
+static bool refuse(const char *path, const char *reason) {
+    snprintf(carried_failure, sizeof carried_failure, "%s: %s", path, reason);
+    return false;
+}
+
+/// Whether only root and the program's owner can write a folder or file of the given type.
+static bool is_trusted(const char *path, mode_t type, uid_t owner) {
     struct stat status;
-    ssize_t length = readlink("/proc/self/exe", path, PATH_MAX - 1);
-    if (length <= 0 || stat("/proc/self/exe", &status) != 0) return ENOENT;
-    path[length] = 0;
-    uid_t owner = status.st_uid;
-    for (int level = 0; level < 2; level++) {
-        char *slash = strrchr(path, '/');
-        if (!slash) return ENOENT;
-        *slash = 0;
+    if (lstat(path, &status) != 0) return refuse(path, strerror(errno));
+    if ((status.st_mode & S_IFMT) != type) {
+        return refuse(path, type == S_IFDIR ? "not a folder" : "not a regular file");
     }
-    size_t end = strlen(path);
-    int written = snprintf(path + end, PATH_MAX - end, "/lib/prefetch/%s", library);
-    if (written < 0 || (size_t)written >= PATH_MAX - end || access(path, F_OK) != 0) return ENOENT;
-    if (!is_trusted(path, owner, &status)) return errno;
-    char *slash = strrchr(path, '/');
-    *slash = 0;
-    bool is_safe = is_trusted(path, owner, &status);
-    *slash = '/';
-    return is_safe ? 0 : errno;
+    if (status.st_uid != 0 && status.st_uid != owner) {
+        return refuse(path, "belongs to another user than the program; use chown");
+    }
+    return !is_shared(path, &status)
+        || refuse(path, "other users can write it; use chmod go-w");
+}
+
+/// Checks every file of the folder: the libraries load each other.
+static bool has_trusted_files(uid_t owner) {
+    char path[PATH_MAX + NAME_MAX + 2];
+    DIR *folder = opendir(carried_folder);
+    if (!folder) return refuse(carried_folder, strerror(errno));
+    bool is_safe = true;
+    for (struct dirent *entry; is_safe && (entry = readdir(folder));) {
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) continue;
+        snprintf(path, sizeof path, "%s/%s", carried_folder, entry->d_name);
+        is_safe = is_trusted(path, S_IFREG, owner);
+    }
+    closedir(folder);
+    return is_safe;
+}
+
+static bool is_absent(const char *path) {
+    return access(path, F_OK) != 0 && (errno == ENOENT || errno == ENOTDIR);
+}
+
+/// Finds and checks ../libexec/prefetch from the program, once. Users who can write a folder above
+/// these two can replace the program itself.
+static void find_carried(void) {
+    static const char *const names[] = {"/libexec", "/prefetch"};
+    struct stat status;
+    ssize_t length = readlink("/proc/self/exe", carried_folder, PATH_MAX - 32);
+    bool is_found = length > 0 && stat("/proc/self/exe", &status) == 0;
+    carried_folder[is_found ? length : 0] = 0;
+    if (!is_found) {
+        refuse("/proc/self/exe", "not found; mount /proc to use the libraries of the package");
+        return;
+    }
+    for (int level = 0; level < 2; level++) {
+        char *slash = strrchr(carried_folder, '/');
+        if (slash) *slash = 0;
+    }
+    bool is_safe = true;
+    for (int level = 0; level < 2; level++) {
+        strcat(carried_folder, names[level]);
+        if (is_safe && is_absent(carried_folder)) return;
+        is_safe = is_safe && is_trusted(carried_folder, S_IFDIR, status.st_uid);
+    }
+    if (is_safe) has_trusted_files(status.st_uid);
 }
 
 // MARK: loading
@@ -117,16 +162,23 @@ const char *cloader_path(size_t index) {
     return path;
 }
 
+/// Loads the carried library, if there is one, in the place of the system's, which failed.
+static void load_carried(const cloader_library *library, void *functions, char *failure) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, find_carried);
+    char path[sizeof carried_folder + 64];
+    snprintf(path, sizeof path, "%s/%s", carried_folder, library->file);
+    if (!carried_folder[0]) {
+        size_t end = strlen(failure);
+        snprintf(failure + end, CLOADER_MESSAGE_BYTES - end, "; %s", carried_failure);
+    } else if (!is_absent(path)) {
+        if (carried_failure[0]) put(failure, carried_failure);
+        else load(library, path, functions, failure);
+    }
+}
+
 void cloader_open(const cloader_library *library, void *functions, char *failure) {
     load(library, library->file, functions, failure);
-    char path[PATH_MAX];
-    int status = failure[0] ? find_carried(library->file, path) : ENOENT;
-    if (status == 0) {
-        load(library, path, functions, failure);
-    } else if (status != ENOENT) {
-        snprintf(
-            failure, CLOADER_MESSAGE_BYTES,
-            "%s: other users can write it or its folder; use chmod go-w", path);
-    }
+    if (failure[0]) load_carried(library, functions, failure);
     if (!failure[0]) note(functions);
 }

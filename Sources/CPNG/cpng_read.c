@@ -96,37 +96,48 @@ static _Noreturn void fail_in_chunk(session *s, const uint8_t *chunk, const char
     fail(s, CCODEC_CORRUPT, named);
 }
 
-/// Also checks the critical chunks before the image data. Some versions of the library accept
-/// damaged and repeated palettes that are suggestions.
+enum { COLOR_TYPE = 25, HEADER_END = 33 };
+
+/// Whether the header before a chunk declares colours.
+static bool has_colours(const session *s, size_t offset) {
+    return offset >= HEADER_END && (s->input[COLOR_TYPE] & PNG_COLOR_MASK_COLOR);
+}
+
+/// Also checks the critical chunks before the image data, a cut one by its head. Some versions of
+/// the library accept damaged, empty and repeated palettes that are suggestions.
 static void find_image_data(session *s) {
-    size_t offset = SIGNATURE, bytes;
-    if (s->input_length < SIGNATURE) return;
-    for (; (bytes = cpng_chunk_bytes(s->input, s->input_length, offset)) > 0; offset += bytes) {
-        if (cpng_is_type(s->input + offset, "IEND")) return;
+    size_t offset = SIGNATURE, bytes = SIGNATURE;
+    for (; bytes > 0 && s->input_length >= offset + CPNG_CHUNK_HEAD; offset += bytes) {
         const uint8_t *chunk = s->input + offset;
-        bool is_data = cpng_is_type(chunk, "IDAT");
-        if (s->first_data == 0 && !is_data && !cpng_is_ancillary(chunk)) {
-            if (!cpng_is_intact(chunk, bytes)) fail_in_chunk(s, chunk, "CRC error");
-            bool is_repeated = cpng_is_type(chunk, "PLTE") && s->palettes++ > 0;
-            if (is_repeated) fail_in_chunk(s, chunk, "out of place");
+        bool is_leading = s->first_data == 0;
+        if (!cpng_has_valid_head(chunk)) {
+            if (is_leading) fail(s, CCODEC_CORRUPT, "invalid chunk type");
+            return;
         }
-        if (!is_data) continue;
-        if (s->first_data == 0) s->first_data = s->data_end = offset;
-        if (s->data_end == offset) s->data_end += bytes;
-        s->last_data = offset;
+        bytes = cpng_chunk_bytes(s->input, s->input_length, offset);
+        if (cpng_is_type(chunk, "IDAT")) {
+            if (bytes == 0) return;
+            if (is_leading) s->first_data = s->data_end = offset;
+            if (s->data_end == offset) s->data_end += bytes;
+            s->last_data = offset;
+        } else if (cpng_is_type(chunk, "IEND")) {
+            return;
+        } else if (is_leading && !cpng_is_ancillary(chunk)) {
+            if (bytes > 0 && !cpng_is_intact(chunk, bytes)) fail_in_chunk(s, chunk, "CRC error");
+            if (!cpng_is_type(chunk, "PLTE")) continue;
+            if (s->palettes++ > 0) fail_in_chunk(s, chunk, "out of place");
+            bool is_empty = bytes == CPNG_CHUNK_FRAME && has_colours(s, offset);
+            if (is_empty) fail_in_chunk(s, chunk, "no colours");
+        }
     }
 }
 
-/// Whether a chunk is the valid palette of a truecolour picture, which only suggests colours. Some
+/// Whether a chunk is the palette of a truecolour picture, which only suggests colours. Some
 /// versions forget a transparent colour before it.
 static bool is_suggestion(const session *s, const uint8_t *chunk) {
-    enum { HEADER_END = 33, COLOR_TYPE = 25 };
     size_t offset = (size_t)(chunk - s->input);
-    if (s->palettes == 0 || offset < HEADER_END || offset >= s->first_data) return false;
-    size_t bytes = cpng_chunk_bytes(s->input, s->input_length, offset);
-    size_t colors = (bytes - CPNG_CHUNK_FRAME) / 3;
-    return cpng_is_type(chunk, "PLTE") && (s->input[COLOR_TYPE] & 3) == PNG_COLOR_MASK_COLOR
-        && bytes % 3 == 0 && colors > 0 && colors <= 256;
+    return s->palettes > 0 && offset < s->first_data && cpng_is_type(chunk, "PLTE")
+        && has_colours(s, offset) && !(s->input[COLOR_TYPE] & PNG_COLOR_MASK_PALETTE);
 }
 
 /// Whether the library reads a chunk: one that is critical, tRNS, or what separates image data.

@@ -24,9 +24,9 @@ typedef struct {
 
 /// Loads a library, which is never unloaded, and finds all of its named functions, or none.
 ///
-/// The carried library is in `../lib/prefetch` from the program, and is loaded
-/// if the system has none, or refuses it. File and folder must belong to root or the
-/// program's owner, and no other user may be able to write them.
+/// The carried library is in `../libexec/prefetch` from the program, and is loaded
+/// if the system has none, or refuses it. All files there and both folders must belong to root or
+/// the program's owner, and no other user may be able to write them.
 ///
 /// - `functions`: receives one pointer for each name, in their order; all NULL after a failure.
 /// - `failure`: has `CLOADER_MESSAGE_BYTES`, and is empty after success.

@@ -59,14 +59,15 @@ enum TrustedAuthorities {
     /// The paths in force; nil for libcurl's own or none.
     struct Paths {
         let file: String?
+        /// For https proxies, whatever the settings say about origins.
+        let proxyFile: String?
         /// Nil without a folder, and without a file.
         let folder: String?
 
         /// `handle` is a new one, which knows libcurl's own paths.
         init(_ settings: RequestSettings, defaultsOf handle: UnsafeMutableRawPointer) {
-            file =
-                settings.authorityFile
-                ?? Self.systemFile(default: EasyHandle.text(CURLINFO_CAINFO, of: handle))
+            proxyFile = Self.systemFile(default: EasyHandle.text(CURLINFO_CAINFO, of: handle))
+            file = settings.authorityFile ?? proxyFile
             // A given file without a folder replaces the system's folder as well.
             let ownFolder =
                 settings.authorityFile == nil ? EasyHandle.text(CURLINFO_CAPATH, of: handle) : nil

@@ -96,6 +96,7 @@ final class EasyHandle {
         try set(CURLOPT_NETRC, Int(netrc.rawValue))
         // Each request names its proxy. libcurl must ignore the environment.
         try set(CURLOPT_PROXY, "")
+        try set(CURLOPT_PROXY_CAINFO, paths.proxyFile)
         try set(CURLOPT_NOPROXY, "")
         try set(CURLOPT_NETRC_FILE, settings.netrcFile)
         try setHostOptions()

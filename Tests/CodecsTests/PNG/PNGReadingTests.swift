@@ -276,6 +276,34 @@ import Testing
 
     // MARK: Damage
 
+    /// Versions of libpng differ in each of these.
+    @Test func judgesPalettesBeforeLibrary() throws {
+        let one = PNGFile.chunk(.PLTE, [1, 2, 3])
+        let file = File()
+        let data = PNGFile.chunk(.IDAT, AnimationTests.deflated(file.rows())) + file.behind
+        let files: [(chunks: [UInt8], rest: [UInt8], text: String)] = [
+            (one, data, ""), (PNGFile.chunk(.PLTE, [1, 2]), data, ""),
+            (PNGFile.chunk(.PLTE, []), data, "PLTE: no colours"),
+            (one + one, data, "PLTE: out of place"),
+            (one, Array(one.prefix(9)), "PLTE: out of place"),
+            (one, [0, 0, 0, 3] + Array("PL?E".utf8), "invalid chunk type"),
+        ]
+        for transparency in [[], Self.transparency(2)] {
+            for (chunks, rest, text) in files {
+                var source = Array(file.bytes([]).dropLast(file.behind.count))
+                for part in [transparency, chunks, rest] { source += part }
+                var limits = Self.limits(wholeBytes: 1 << 20)
+                var image = cpng_image()
+                var message = [CChar](repeating: 0, count: Int(CCODEC_MESSAGE_BYTES))
+                let status = cpng_verify(source, source.count, &limits, &image, &message)
+                let told = String(
+                    decoding: message.prefix { $0 != 0 }.map { UInt8($0) }, as: UTF8.self)
+                #expect(status == (text.isEmpty ? CCODEC_OK : CCODEC_CORRUPT), "\(text)")
+                #expect(told == text)
+            }
+        }
+    }
+
     @Test(arguments: Samples.pngs)
     func agreesWithLibraryOnTruncations(source: [UInt8]) throws {
         for length in 0..<source.count {
