@@ -90,7 +90,7 @@ struct FailureSettlementTests {
                 let failure = Self.failure(
                     (.httpStatus, 410), isStored: isStored, days: 40,
                     former: Self.former(.httpStatus, status))
-                let verdict = HostVerdict(isAtFault: isStored, hasFault: true)
+                let verdict = HostVerdict(isAtFault: true)
                 #expect((FailurePolicy.settlement(of: failure, at: verdict) == nil) == stays)
                 let recovered = HostVerdict(hasSuccess: true, hasRecovered: true)
                 #expect(FailurePolicy.settlement(of: failure, at: recovered) != nil)

@@ -37,13 +37,11 @@ struct HostFaultRuleTests {
         for (failed, good, isAtFault) in shares {
             let rule = Self.rule(failed: failed, good: good, kind)
             #expect(
-                rule.isAtFault(Self.host, for: kind.reason) == isAtFault, "\(failed) of \(good)")
+                rule.isAtFault(Self.host) == isAtFault, "\(failed) of \(good)")
             #expect(rule.faults.map(\.host) == (isAtFault ? [Self.host] : []))
-            #expect(!rule.isAtFault("https://b", for: kind.reason))
-            let other: FailureReason = kind.reason == .dns ? .tls : .dns
-            #expect(!rule.isAtFault(Self.host, for: other))
+            #expect(!rule.isAtFault("https://b"))
             let unknown = Self.rule(failed: failed, good: good, kind, isStored: false)
-            #expect(!unknown.isAtFault(Self.host, for: kind.reason))
+            #expect(!unknown.isAtFault(Self.host))
         }
     }
 
@@ -55,17 +53,39 @@ struct HostFaultRuleTests {
         #expect(Self.rule(failed: 50, good: 0, (reason, nil)).faults.isEmpty)
     }
 
-    @Test func statusesAreOneKindAndReasonsAreNot() {
+    /// 404s of one server, 503s of the next one, and a page are one fault, named by the most
+    /// frequent reason.
+    @Test func mixedKindsAreOneFault() {
         var rule = HostFaultRule()
-        for status in [404, 500, 503, 403] {
-            rule.failed(host: Self.host, reason: .httpStatus, httpStatus: status, isStored: true)
+        let kinds: [(FailureReason, Int?)] = [
+            (.notAnImage, 200), (.httpStatus, 404), (.timeout, nil), (.httpStatus, 503),
+            (.tls, nil),
+        ]
+        for (reason, status) in kinds {
+            rule.failed(host: Self.host, reason: reason, httpStatus: status, isStored: true)
         }
-        for _ in 0..<3 {
-            rule.failed(host: Self.host, reason: .notAnImage, httpStatus: 200, isStored: true)
-        }
+        #expect(rule.faults.map(\.host) == [Self.host])
         #expect(rule.faults.map(\.reason) == [.httpStatus])
-        rule.failed(host: Self.host, reason: .notAnImage, httpStatus: 200, isStored: true)
+        for _ in kinds { rule.succeeded(host: Self.host, isStored: true) }
         #expect(rule.faults.isEmpty)
+    }
+
+    /// It may have recovered.
+    @Test(arguments: [false, true])
+    func aHostWithoutARequestIsNotReported(isRequested: Bool) {
+        var rule = HostFaultRule()
+        for number in 0..<30 {
+            rule.failed(
+                host: Self.host, reason: .httpStatus, httpStatus: 404, isStored: true,
+                isRequested: isRequested && number == 29)
+        }
+        #expect(rule.isAtFault(Self.host))
+        let report = OutageReport(
+            after: OngoingOutages(), OutageRule(), rule, failing: [:], explained: [String](),
+            at: Timestamp(seconds: 1_800_000_000)
+        ) { _, _ in 30 }
+        #expect((report.outage?.hosts == [Self.host]) == isRequested)
+        #expect((report.outage == nil) == !isRequested)
     }
 
     /// The other images are fresh, or were requested with success.
@@ -75,17 +95,13 @@ struct HostFaultRuleTests {
             (21, 19, 40, 40), (20, 20, 40, nil), (1, 0, 1, 1), (1, 0, 2, nil),
         ] {
             let rule = Self.rule(failed: failed, good: good, (.httpStatus, 500))
-            for reason in [FailureReason.httpStatus, nil] {
-                let found = rule.share(of: Self.host, reason) { _, limit in
-                    min(stored, limit + 1)
-                }
-                #expect(found?.failures == share.map { _ in failed }, "\(failed) of \(stored)")
-                #expect(found?.listed == share, "\(failed) of \(stored)")
-            }
+            let found = rule.share(of: Self.host) { _, limit in min(stored, limit + 1) }
+            #expect(found?.failures == share.map { _ in failed }, "\(failed) of \(stored)")
+            #expect(found?.listed == share, "\(failed) of \(stored)")
         }
         // Images that were never stored count as listed.
         var rule = Self.rule(failed: 6, good: 0, (.httpStatus, 404))
         for _ in 0..<6 { rule.succeeded(host: Self.host, isStored: false) }
-        #expect(rule.share(of: Self.host, .httpStatus) { _, _ in 6 } == nil)
+        #expect(rule.share(of: Self.host) { _, _ in 6 } == nil)
     }
 }

@@ -126,15 +126,24 @@ struct OngoingOutagesTests {
         #expect(outages.outages.map(\.extent) == [.outage])
     }
 
-    /// At a host at fault, stored images may fail with any status.
+    /// At a host at fault, stored images may fail in any way, and each run may name another reason.
     @Test func aFaultExplainsStoredImages() {
         var outage = Self.outage(["http://a"])
         outage.isOfListed = true
-        let outages = Self.outages(outage)
+        var outages = Self.outages(outage)
         #expect(OngoingOutages(text: outages.text ?? "", at: Self.now) == outages)
         #expect(outages.explain(.httpStatus, httpStatus: 404, host: "http://a", isStored: true))
+        #expect(outages.explain(.notAnImage, httpStatus: 200, host: "http://a", isStored: true))
+        #expect(!outages.explain(.notAnImage, httpStatus: 200, host: "http://a"))
+        #expect(!outages.explain(.notAnImage, httpStatus: 200, host: "http://b", isStored: true))
         #expect(!outages.explain(.httpStatus, httpStatus: 404, host: "http://a"))
         #expect(outages.explain(.httpStatus, httpStatus: 500, host: "http://a"))
+        var other = Self.outage(["http://a"], .notAnImage)
+        other.isOfListed = true
+        #expect(outages.include(other))
+        outages.add(other, at: Self.now)
+        #expect(outages.outages.count == 1)
+        #expect(outages.end { _ in true }.count == 1)
     }
 
     /// Other hosts fail in each run.

@@ -86,6 +86,32 @@ struct OutageMonthTests {
         #expect(endings == 1)
     }
 
+    /// Servers behind one name that fail in different ways, image by image or run by run.
+    @Test(arguments: Expiry.allCases, [false, true])
+    func mixedKindsAreOneOutage(expiry: Expiry, changes: Bool) {
+        let kinds: [(reason: FailureReason, status: Int?)] = [
+            (.httpStatus, 404), (.httpStatus, 503), (.notAnImage, 200), (.timeout, nil),
+        ]
+        var month = Self.month(
+            Scene(
+                reason: .httpStatus, status: 404, count: 40, expiry: expiry, constant: 403,
+                history: nil))
+        let end = expiry == .together ? 9 * 24 : 16 * 24
+        var (reports, endings) = (0, 0)
+        for hours in stride(from: 0, to: 20 * 24, by: 6) {
+            let isOut = (6 * 24..<end).contains(hours)
+            let run = month.run(at: hours) { image in
+                isOut ? kinds[((Int(image.url) ?? 0) + (changes ? hours / 6 : 0)) % 4] : nil
+            }
+            reports += run.namesOutage ? 1 : 0
+            endings += run.ended
+            if isOut, reports > 0, !run.namesOutage { #expect(!run.isMailed, "\(hours) h") }
+            if hours >= end { #expect(run.fresh == 40, "\(hours) h") }
+        }
+        #expect(reports == 1)
+        #expect(endings == 1)
+    }
+
     /// One request in each run, beside the URL that always fails.
     @Test(arguments: HostFaultRuleTests.kinds)
     func oneProbeFindsTheRecovery(kind: (reason: FailureReason, status: Int?)) {
@@ -105,21 +131,26 @@ struct OutageMonthTests {
         }
     }
 
-    /// A removed image must not be the only probe.
-    @Test func theProbeRotates() {
+    /// Removed images hide the recovery of the others no longer than a few runs,
+    /// wherever in the list they are.
+    @Test(arguments: [[0], Array(0..<10), Array(15..<30), Array(0..<15)])
+    func aPartIsGone(gone: [Int]) {
         var month = Self.month(
             Scene(
                 reason: .httpStatus, status: 404, count: 30, expiry: .together, constant: nil,
                 history: nil))
         var recovered: Int?
         for hours in stride(from: 0, to: 12 * 24, by: 6) {
+            let isOut = (48..<120).contains(hours)
             let run = month.run(at: hours) { image in
-                (48..<120).contains(hours) || hours >= 120 && image.url == "0"
+                hours >= 48 && (isOut || Int(image.url).map(gone.contains) == true)
                     ? (.httpStatus, 404) : nil
             }
-            if hours >= 120, run.fresh == 29, recovered == nil { recovered = hours }
+            if hours > 54 + 24, isOut { #expect(run.requests == 1, "\(hours) h") }
+            if hours >= 120, run.fresh == 30 - gone.count, recovered == nil { recovered = hours }
         }
-        #expect(recovered.map { $0 <= 126 } == true)
+        // Five runs: log₂ of the number of images.
+        #expect(recovered.map { $0 <= 120 + 24 } == true, "\(recovered ?? 0) h")
     }
 
     /// After 30 days without a success the usual blacklist applies.

@@ -1,5 +1,6 @@
 import PrefetchModel
 import Scheduling
+import SeededRandom
 
 /// A month of cron over one host, through the rules alone: a run each six hours.
 struct SimulatedMonth {
@@ -42,6 +43,7 @@ struct SimulatedMonth {
     private var ongoing = OngoingOutages()
     /// The age of rows that are pruned at the end of a run; nil keeps them.
     var history: Duration?
+    private var random = SplitMix(seed: 7)
 
     init(_ images: [Image]) { self.images = images }
 
@@ -55,9 +57,7 @@ struct SimulatedMonth {
         var failing: [String: FailureReason] = [:]
         var failed: [Int: (reason: FailureReason, status: Int?)] = [:]
         var knowledge: [FailureKnowledge] = []
-        var held: [Int] = []
-        var hadHeld = false
-        var hasRecovered = false
+        var held = HeldEntries<Row>()
     }
 
     /// Runs at an hour; `kind` is the failure of the origin for an image, nil for success.
@@ -77,16 +77,25 @@ struct SimulatedMonth {
                 request(index, kind(image), at: now, &state, &run)
                 continue
             }
-            if row.host == .fault, image.isStored {
-                state.held.append(index)
+            if row.host == .fault, image.isStored,
+                case .waits(insteadOf: nil) = state.held.admission(
+                    at: SimulatedMonth.host, isAtFault: true, using: &random)
+            {
+                state.held.hold(index, row, at: SimulatedMonth.host, isAtFault: true)
             } else {
                 note(row, image, &state)
             }
         }
-        state.hadHeld = !state.held.isEmpty
-        probe(at: now, kind, &state, &run)
-        for index in state.held {
-            if let row = images[index].row { note(row, images[index], &state) }
+        for probe in state.held.takeProbes(using: &random) {
+            request(probe, kind(images[probe]), at: now, &state, &run)
+            let isServed = state.failed[probe] == nil
+            switch state.held.ended(probe, servedBy: isServed ? SimulatedMonth.host : nil) {
+            case .none: break
+            case .released(let released):
+                for index in released { request(index, kind(images[index]), at: now, &state, &run) }
+            case .ended(let ended):
+                for end in ended { note(end.value, images[end.identifier], &state) }
+            }
         }
         report(&run, state, at: now)
         settle(state, at: now)
@@ -104,21 +113,7 @@ struct SimulatedMonth {
     private func note(_ row: Row, _ image: Image, _ state: inout RunState) {
         state.faults.failed(
             host: SimulatedMonth.host, reason: row.reason, httpStatus: row.httpStatus,
-            isStored: image.isStored)
-    }
-
-    private mutating func probe(
-        at now: Timestamp, _ kind: (Image) -> (reason: FailureReason, status: Int?)?,
-        _ state: inout RunState, _ run: inout Run
-    ) {
-        let times = images.map { $0.row?.lastFailedAt ?? .distantPast }
-        guard let probe = state.held.min(by: { (times[$0], $0) < (times[$1], $1) }) else { return }
-        state.held.removeAll { $0 == probe }
-        request(probe, kind(images[probe]), at: now, &state, &run)
-        guard state.failed[probe] == nil else { return }
-        state.hasRecovered = true
-        for index in state.held { request(index, kind(images[index]), at: now, &state, &run) }
-        state.held = []
+            isStored: image.isStored, isRequested: false)
     }
 
     private mutating func request(
@@ -177,11 +172,12 @@ struct SimulatedMonth {
         let host = SimulatedMonth.host
         let hasSuccess = state.rule.hasSuccess(at: host)
         let outage = state.rule.outages().first
+        let fault = state.faults.faults.first?.reason
         for index in images.indices where state.failed[index] == nil {
             guard var row = images[index].row, row.blacklistedUntil != nil else { continue }
             let end = FailurePolicy.endOfFault(firstFailedAt: row.firstFailedAt)
             if images[index].isStored, row.host != .fault, now < end,
-                state.faults.isAtFault(host, for: row.reason)
+                row.reason == fault
             {
                 row.host = .fault
                 row.blacklistedUntil = end
@@ -207,9 +203,8 @@ struct SimulatedMonth {
             let verdict = HostVerdict(
                 isInOutage: outage.map {
                     state.rule.explains(reason, httpStatus: status, host: host, by: $0)
-                } ?? false, isAtFault: state.faults.isAtFault(host, for: reason),
-                hasFault: state.faults.hasFault(host), hasSuccess: hasSuccess,
-                hasRecovered: state.hadHeld ? state.hasRecovered : hasSuccess)
+                } ?? false, isAtFault: state.faults.isAtFault(host), hasSuccess: hasSuccess,
+                hasRecovered: state.held.hasRecovered(host) ?? hasSuccess)
             guard let settled = FailurePolicy.settlement(of: failure, at: verdict) else {
                 images[index].row?.lastFailedAt = now
                 continue

@@ -82,9 +82,6 @@ struct DiagnosisTests {
         expect(.fileSystem(.nfs, isReadOnly: false, elsewhere: []), .ok, "has no log")
         expect(.fileSystem(disk, isReadOnly: true, elsewhere: []), .wrong, "read-only")
         expect(
-            .fileSystem(disk, isReadOnly: false, hasLocks: false, elsewhere: []), .wrong,
-            "no file locks")
-        expect(
             .fileSystem(disk, isReadOnly: false, hasJournal: true, elsewhere: []), .ok,
             "ext4, without shared memory")
         expect(

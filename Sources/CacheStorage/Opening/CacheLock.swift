@@ -97,23 +97,32 @@ package final class CacheLock: Sendable {
 }
 
 extension CacheDirectory {
-    /// Whether the file system has the locks that SQLite takes; nil without a readable lock file.
-    /// SQLite itself reports `ENOLCK` as another program's lock. Never tried on the database, where
-    /// closing the file would release the locks of this process's connections.
-    package var hasLocks: Bool? {
-        guard let file = FileDescriptor.reading(CacheDirectory.lockName, in: handle) else {
-            return nil
-        }
+    /// Tries the locks that SQLite takes, which reports `ENOLCK` as another program's lock. Never
+    /// tried on the database, where closing the file would release the locks of this process's
+    /// connections. An unreadable lock file is left to SQLite.
+    func requireLocks() throws(StorageError) {
+        guard let file = FileDescriptor.reading(CacheDirectory.lockName, in: handle) else { return }
         var lock = flock()
         lock.l_type = Int16(F_RDLCK)
         lock.l_len = 1
-        return fcntl(file.number, F_SETLK, &lock) == 0
-            || [EAGAIN, EACCES, EINTR, EDEADLK].contains(errno)
+        try require("lock", CacheDirectory.lockName, fcntl(file.number, F_SETLK, &lock))
     }
 
-    /// - Throws: when it has none; an unreadable lock file is left to SQLite.
-    func requireLocks() throws(StorageError) {
-        if hasLocks == false { throw lacksLocks }
+    /// Tries the calls that a run cannot do without.
+    package func requireCalls() throws(StorageError) {
+        try requireLocks()
+        // The lock of runs itself would keep a run from starting.
+        guard let file = FileDescriptor.reading(CacheDirectory.tagName, in: handle) else { return }
+        try require("flock", CacheDirectory.tagName, flock(file.number, LOCK_SH | LOCK_NB))
+        try synchronize(CacheDirectory.tagName)
+    }
+
+    private func require(
+        _ operation: String, _ name: String, _ result: Int32
+    ) throws(StorageError) {
+        guard result != 0, ![EAGAIN, EACCES, EINTR, EDEADLK].contains(errno) else { return }
+        if clinux_is_refusal(errno) != 0 { throw lacksLocks }
+        throw .system(operation, path(of: name))
     }
 
     fileprivate var lacksLocks: StorageError {

@@ -236,6 +236,12 @@ struct Dispatch {
         return decide(&retries, &random)
     }
 
+    mutating func choosingAtRandom<Choice>(
+        _ choose: (inout any RandomNumberGenerator) -> Choice
+    ) -> Choice {
+        choose(&random)
+    }
+
     mutating func withdrawRetry() { retries.withdraw() }
 
     // MARK: Hosts

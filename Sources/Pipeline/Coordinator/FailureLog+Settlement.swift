@@ -18,9 +18,7 @@ extension FailureLog {
         return FailurePolicy.settlement(
             of: UnsettledFailure(record),
             at: HostVerdict(
-                isInOutage: isInOutage,
-                isAtFault: ledger.faults.isAtFault(record.host, for: record.reason),
-                hasFault: ledger.faults.hasFault(record.host),
+                isInOutage: isInOutage, isAtFault: ledger.faults.isAtFault(record.host),
                 hasSuccess: ledger.hasSuccess(at: record.host), hasRecovered: hasRecovered),
             blacklisting: settings.blacklistedStatuses(atHostIn: record.host)
         ).map { ($0.kind, $0.runsInARow, $0.blacklistedUntil, $0.host) }

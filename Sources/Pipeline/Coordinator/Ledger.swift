@@ -83,7 +83,8 @@ struct Ledger {
             counters.redirectsElsewhere += 1
         }
         noteHost(of: machine, end)
-        noteKnown(knowledge, at: machine.entry.url.origin)
+        // A line without the failed variants has another outcome, and is not counted as known.
+        if result.outcome == .failed { noteKnown(knowledge, at: machine.entry.url.origin) }
         try finish(result, isKnown: knowledge != .new)
     }
 
@@ -162,7 +163,9 @@ struct Ledger {
     mutating func noteBlacklisted(
         _ reason: FailureReason, _ status: Int?, at host: String, isStored: Bool
     ) {
-        faults.failed(host: host, reason: reason, httpStatus: status, isStored: isStored)
+        faults.failed(
+            host: host, reason: reason, httpStatus: status, isStored: isStored,
+            isRequested: false)
     }
 
     private static let maximumKnownHosts = 4096
@@ -185,7 +188,7 @@ struct Ledger {
     }
 
     /// Decides which outages are reported, and counts failures again that are new after all.
-    /// `storedListed` is that of ``HostFaultRule/share(of:_:storedListed:)``.
+    /// `storedListed` is that of ``HostFaultRule/share(of:storedListed:)``.
     mutating func judgeOutages(
         at now: Timestamp, storedListed: (_ host: String, _ limit: Int) throws -> Int
     ) rethrows -> OutageReport {

@@ -183,6 +183,7 @@ extension RunCoordinator {
 
     private func queue(_ identifier: Int, _ placement: QueuePlacement) {
         guard let machine = store[identifier] else { return }
+        if case .retry = placement { pendingResults.held.attemptFailed(identifier) }
         endingRunOnError {
             try dispatch.requeue(identifier, machine, placement, at: clock.now)
         }
@@ -323,10 +324,13 @@ extension RunCoordinator {
     }
 
     private func releaseHeld(after identifier: Int, _ machine: EntryMachine, isSuccess: Bool) {
-        let ofFault = pendingResults.held.ended(identifier, isSuccess: isSuccess)
-        guard !ending.isStopping else { return ofFault.forEach(cancel) }
-        queueHeld(ofFault)
         let host = machine.entry.url.origin
+        let isServed = isSuccess && machine.hadTurn
+        switch pendingResults.held.ended(identifier, servedBy: isServed ? host : nil) {
+        case .none: break
+        case .released(let released): queueHeld(released)
+        case .ended(let ended): ended.forEach(endHeld)
+        }
         if !pendingResults.held.isEmpty, machine.hadTurn, ledger.hasSuccess(at: host) {
             queueHeld(pendingResults.held.release(host: host))
         }
@@ -337,7 +341,7 @@ extension RunCoordinator {
         guard !ending.isStopping, !ending.takesNoEntries, !pendingResults.held.isEmpty else {
             return
         }
-        queueHeld(pendingResults.held.takeProbes())
+        queueHeld(dispatch.choosingAtRandom { pendingResults.held.takeProbes(using: &$0) })
     }
 
     private func queueHeld(_ identifiers: [Int]) {
@@ -354,21 +358,21 @@ extension RunCoordinator {
         }
     }
 
-    func endHeld() {
-        for (identifier, held) in pendingResults.held.removeAll() {
-            guard let entry = store[identifier]?.entry else { continue }
-            let result = held.result
-            store.end(identifier, reason: nil)
-            ledger.noteBlacklisted(
-                held.reason, held.httpStatus, at: held.host, isStored: held.isStored)
-            endingRunOnError {
-                try ledger.finish(.blacklisted) {
-                    guard let result else { preconditionFailure("a wanted result is held") }
-                    return result
+    func endHeld(_ ended: HeldEntries<HeldEntry>.Ended) {
+        let (identifier, held) = (ended.identifier, ended.value)
+        guard let entry = store[identifier]?.entry else { return }
+        store.end(identifier, reason: nil)
+        ledger.noteBlacklisted(
+            held.reason, held.httpStatus, at: ended.host, isStored: held.isStored)
+        endingRunOnError {
+            try ledger.finish(.blacklisted) {
+                guard let result = held.result else {
+                    preconditionFailure("a wanted result is held")
                 }
+                return result
             }
-            finishHeldLines(of: identifier, entry, stored: result?.stored)
         }
+        finishHeldLines(of: identifier, entry, stored: held.result?.stored)
     }
 
     /// Stores a failure, or the result of a filter; returns nil if it is not to be stored.

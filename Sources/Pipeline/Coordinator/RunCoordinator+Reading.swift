@@ -246,7 +246,12 @@ extension RunCoordinator {
             if hasReturned {
                 return try queue(entry, .missing, resource: finding.resource, failedBefore: true)
             }
-            if pendingResults.held.takes(failure) {
+            let admission = dispatch.choosingAtRandom {
+                pendingResults.held.admission(
+                    at: failure.host, isAtFault: failure.isOfFault, using: &$0)
+            }
+            if case .waits(insteadOf: let other) = admission {
+                if let other { endHeld(other) }
                 return hold(entry, resource: finding.resource, by: failure)
             }
         }
@@ -278,12 +283,13 @@ extension RunCoordinator {
     private func hold(_ entry: RawEntry, resource: Int64?, by failure: FailureRecord) {
         var queued = entry.entry(.missing, resource: resource, at: clock.now)
         queued.failedBefore = true
-        let isWanted = ledger.wantsResults(of: .blacklisted)
+        let result =
+            ledger.wantsResults(of: .blacklisted)
+            ? unrequestedResult(
+                of: entry, .blacklisted, message: failure.blacklistMessage, by: failure) : nil
         pendingResults.held.hold(
-            add(queued, of: entry), by: failure,
-            result: isWanted
-                ? unrequestedResult(
-                    of: entry, .blacklisted, message: failure.blacklistMessage, by: failure) : nil)
+            add(queued, of: entry), HeldEntry(failure, result), at: failure.host,
+            isAtFault: failure.isOfFault)
     }
 
     /// Ends an entry that is neither warm nor requested; `failure` is the one that blacklists it.

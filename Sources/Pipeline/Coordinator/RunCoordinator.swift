@@ -112,11 +112,13 @@ package final class RunCoordinator {
         send()
         // Entries beyond the queue's capacity wait in a file, so that a slow host does not keep
         // others from being read.
-        if reading.isDone || pendingResults.held.isFull { startProbes() }
+        if reading.isDone || mayStart && pendingResults.held.needsProbes {
+            startProbes()
+        }
         let hasRoom =
             stages.hasRoomForCommit && pendingResults.hasRoom && hasRoomForAnnotation
             // Entries of their hosts wait for the answers of probes.
-            && !(mayStart && pendingResults.held.isFull && pendingResults.held.hasProbes)
+            && !(mayStart && pendingResults.held.awaitsProbes)
         let before = clock.now
         let nextProgress = reading.nextProgress ?? before + ListProgress.progressInterval
         reading.nextProgress = nextProgress
@@ -152,7 +154,7 @@ package final class RunCoordinator {
             store.count == pendingResults.held.count
         {
             startProbes()
-            if dispatch.isEmpty { endHeld() }
+            if dispatch.isEmpty { pendingResults.held.removeAll().forEach(endHeld) }
         }
         // When only commits are outstanding, nothing else is waited for: commit at once.
         if reading.isDone || ending.takesNoEntries, dispatch.isEmpty, dispatch.inFlight == 0,
@@ -382,7 +384,7 @@ package final class RunCoordinator {
             held.hasRecovered(host) ?? ledger.hasSuccess(at: host)
         }
         let (outage, now) = (ledger.outage, clock.wall())
-        let hasFaults = !ledger.faults.faults.isEmpty
+        let faults = Dictionary(uniqueKeysWithValues: ledger.faults.faults.map { ($0, $1) })
         try recorder.settleFailures(
             isOver: ledger.hasSuccess(at: nil)
                 ? { record in
@@ -390,11 +392,10 @@ package final class RunCoordinator {
                         && (record.isOfFault
                             ? hasRecovered(record.host) : ledger.hasSuccess(at: record.host))
                 } : nil,
-            isOfFault: hasFaults
+            isOfFault: !faults.isEmpty
                 ? { record in
                     let end = FailurePolicy.endOfFault(firstFailedAt: record.streak.firstFailedAt)
-                    return ledger.faults.isAtFault(record.host, for: record.reason) && now < end
-                        ? end : nil
+                    return faults[record.host] == record.reason && now < end ? end : nil
                 } : nil
         ) {
             FailureLog.settlement(

@@ -2,7 +2,8 @@
 /// most stored images of a host have it. So a network, proxy, captive portal or host is at fault,
 /// not the URLs.
 package struct Outage: Hashable, Sendable {
-    /// The common reason. For `http-status`, any status that ``canInclude(_:httpStatus:)`` allows.
+    /// The common reason, or the most frequent one at a host at fault. For `http-status`, any
+    /// status that ``canInclude(_:httpStatus:)`` allows.
     package var reason: FailureReason
     /// Entries that failed with the reason, on all hosts.
     package var failures: Int
@@ -46,10 +47,10 @@ package struct Outage: Hashable, Sendable {
         }
     }
 
-    /// Whether a failure at one of its hosts is part of it. At a host that is at fault for its
-    /// stored images any status is.
+    /// Whether a failure at one of its hosts is part of it. Any is at a host at fault.
     package func includes(_ reason: FailureReason, httpStatus: Int?) -> Bool {
-        reason == self.reason && (isOfListed || Outage.canInclude(reason, httpStatus: httpStatus))
+        isOfListed
+            || reason == self.reason && Outage.canInclude(reason, httpStatus: httpStatus)
     }
 }
 

@@ -137,9 +137,10 @@ extension FailureGroups.Cause {
 
     /// Whether an outage explains the failure; without host names, by the reason alone.
     fileprivate func isPart(of outage: Outage) -> Bool {
-        guard outage.includes(reason, httpStatus: httpStatus) else { return false }
-        guard case .host(let host) = place, !outage.hosts.isEmpty else { return true }
-        return outage.hosts.contains(host)
+        guard case .host(let host) = place, outage.includes(reason, httpStatus: httpStatus) else {
+            return false
+        }
+        return outage.hosts.isEmpty || outage.hosts.contains(host)
     }
 }
 

@@ -17,7 +17,7 @@ extension FailurePolicy {
             of: failure.reason, httpStatus: failure.httpStatus, blacklisting: statuses)
         guard kind != .ours else { return nil }
         // The host says nothing about a URL that fails in another way anyway.
-        if let former = failure.former, former.host != .fault, host.hasFault, !host.hasSuccess,
+        if let former = failure.former, former.host != .fault, host.isAtFault, !host.hasSuccess,
             former.reason != failure.reason || former.httpStatus != failure.httpStatus
         {
             return nil

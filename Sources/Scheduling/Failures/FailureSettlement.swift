@@ -55,22 +55,19 @@ package struct UnsettledFailure: Sendable {
 package struct HostVerdict: Hashable, Sendable {
     /// Whether an outage of the run explains the failure, see ``OutageRule``.
     package var isInOutage = false
-    /// Whether most stored images of the host have the same failure, see ``HostFaultRule``.
+    /// Whether most stored images of the host fail, see ``HostFaultRule``.
     package var isAtFault = false
-    /// Whether that is so for any failure.
-    package var hasFault = false
     /// Whether any entry of the host succeeded.
     package var hasSuccess = false
     /// Whether the fault that an earlier run found has ended: its probe succeeded.
     package var hasRecovered = false
 
     package init(
-        isInOutage: Bool = false, isAtFault: Bool = false, hasFault: Bool = false,
-        hasSuccess: Bool = false, hasRecovered: Bool = false
+        isInOutage: Bool = false, isAtFault: Bool = false, hasSuccess: Bool = false,
+        hasRecovered: Bool = false
     ) {
         self.isInOutage = isInOutage
         self.isAtFault = isAtFault
-        self.hasFault = hasFault
         self.hasSuccess = hasSuccess
         self.hasRecovered = hasRecovered
     }

@@ -4,12 +4,13 @@ package import PrefetchModel
 ///
 /// A stored image is a witness: its URL was right. A host is at fault if at least
 /// ``minimumStored`` of its stored images were requested or are blacklisted, and more than half of
-/// these have the same failure, of any kind. So a maintenance page with status 200, or 404s after
-/// a broken deployment, blacklist nothing that is stored.
+/// these fail, in any way: a page of one server, 404s of the next one and time-outs are one fault.
+/// So a maintenance page with status 200, or 404s after a broken deployment, blacklist nothing that
+/// is stored.
 ///
 /// The rule receives each requested entry once, at its end, and each entry that ends blacklisted.
-/// All HTTP statuses are one kind. O(1) for each entry; memory grows by about 24 bytes for each
-/// host, and twice that for a failing one.
+/// O(1) for each entry; memory grows by about 24 bytes for each host, and twice that for a failing
+/// one.
 package struct HostFaultRule: Sendable {
     package static let minimumStored = 5
     /// Longer failures of an image are its own: the usual blacklist applies.
@@ -30,8 +31,9 @@ package struct HostFaultRule: Sendable {
     private var succeeded = FingerprintTable<EntryCounts>()
     private var failed = FingerprintTable<EntryCounts>()
     private var failedByReason = FingerprintTable<EntryCounts>()
-    /// Hosts that may be at fault, with the reason of most stored failures so far.
-    private var suspects: [String: Set<FailureReason>] = [:]
+    /// Hosts that may be at fault.
+    private var suspects: Set<String> = []
+    private var requested = FingerprintTable<Bool>()
 
     /// The most hosts that are reported; the verdict about a host has no limit.
     private static let maximumSuspects = 4096
@@ -46,7 +48,8 @@ package struct HostFaultRule: Sendable {
 
     /// Notes a requested entry that failed, or one that an earlier run's failure blacklists.
     package mutating func failed(
-        host: String, reason: FailureReason, httpStatus: Int?, isStored: Bool
+        host: String, reason: FailureReason, httpStatus: Int?, isStored: Bool,
+        isRequested: Bool = true
     ) {
         // Faults of this machine or of the user's settings say nothing about the host.
         guard
@@ -54,58 +57,61 @@ package struct HostFaultRule: Sendable {
                 || FailurePolicy.isKnown(of: reason, httpStatus: httpStatus)
         else { return }
         let place = HostFingerprint(host).bits
+        if isRequested { _ = requested.insert(place, true) }
         let number = failed.insert(place, EntryCounts())
         failed[number].count(isStored: isStored)
         let ofReason = failedByReason.insert(OutageRule.place(place, reason), EntryCounts())
         failedByReason[ofReason].count(isStored: isStored)
-        if isStored, failedByReason[ofReason].stored > HostFaultRule.minimumStored / 2,
-            suspects[host] != nil || suspects.count < HostFaultRule.maximumSuspects
+        if isStored, failed[number].stored > HostFaultRule.minimumStored / 2,
+            suspects.count < HostFaultRule.maximumSuspects
         {
-            suspects[host, default: []].insert(reason)
+            suspects.insert(host)
         }
     }
 
-    private func counts(
-        of host: String, _ reason: FailureReason
-    ) -> (affected: EntryCounts, failed: EntryCounts, succeeded: EntryCounts) {
+    private func counts(of host: String) -> (failed: EntryCounts, succeeded: EntryCounts) {
         let place = HostFingerprint(host).bits
-        return (
-            failedByReason[bits: OutageRule.place(place, reason)] ?? EntryCounts(),
-            failed[bits: place] ?? EntryCounts(), succeeded[bits: place] ?? EntryCounts()
-        )
+        return (failed[bits: place] ?? EntryCounts(), succeeded[bits: place] ?? EntryCounts())
     }
 
-    /// Whether a failure of a stored image is its host's.
-    package func isAtFault(_ host: String, for reason: FailureReason) -> Bool {
-        let (affected, failed, succeeded) = counts(of: host, reason)
+    /// Whether the failures of a host's stored images are its own.
+    package func isAtFault(_ host: String) -> Bool {
+        let (failed, succeeded) = counts(of: host)
         let asked = failed.stored + succeeded.stored
-        return asked >= HostFaultRule.minimumStored && affected.stored > asked - affected.stored
+        return asked >= HostFaultRule.minimumStored && failed.stored > asked - failed.stored
     }
 
-    /// Whether a host is at fault, with any reason.
-    package func hasFault(_ host: String) -> Bool {
-        suspects[host]?.contains { isAtFault(host, for: $0) } ?? false
+    /// Whether any entry of a host at fault was requested. Others may have recovered.
+    package func hasRequest(_ host: String) -> Bool {
+        let place = HostFingerprint(host).bits
+        return requested[bits: place] != nil || succeeded[bits: place] != nil
     }
 
-    /// The hosts at fault with the reason, by name; only one reason can be that of most images.
+    /// The hosts at fault with the most frequent reason, by name.
     package var faults: [(host: String, reason: FailureReason)] {
-        suspects.sorted { $0.key < $1.key }.compactMap { host, reasons in
-            reasons.first { isAtFault(host, for: $0) }.map { (host, $0) }
+        suspects.filter(isAtFault).sorted().compactMap { host in
+            let place = HostFingerprint(host).bits
+            return FailureReason.allCases.lazy
+                .compactMap { reason in
+                    failedByReason[bits: OutageRule.place(place, reason)].map {
+                        ($0.stored, reason)
+                    }
+                }
+                .max { $0.0 < $1.0 }.map { (host, $0.1) }
         }
     }
 
-    /// Returns how many of a host's listed entries failed, for one reason or for any, and how many
-    /// entries are listed, if those are more than half; else nil.
+    /// Returns how many of a host's listed entries failed, and how many entries are listed, if
+    /// those are more than half; else nil.
     ///
     /// Fresh entries are listed, too. `storedListed` returns the number of stored images of a host
     /// that the lists name, or any number above `limit`.
     package func share(
-        of host: String, _ reason: FailureReason?,
-        storedListed: (_ host: String, _ limit: Int) throws -> Int
+        of host: String, storedListed: (_ host: String, _ limit: Int) throws -> Int
     ) rethrows -> (failures: Int, listed: Int)? {
-        let (ofReason, failed, succeeded) = counts(of: host, reason ?? .internal)
-        let failures = Int(reason == nil ? failed.all : ofReason.all)
-        let asked = Int(failed.all) + Int(succeeded.all)
+        let (failed, succeeded) = counts(of: host)
+        let failures = Int(failed.all)
+        let asked = failures + Int(succeeded.all)
         guard failures > asked - failures else { return nil }
         let storedAsked = Int(failed.stored) + Int(succeeded.stored)
         let stored = try storedListed(host, storedAsked + failures)

@@ -46,8 +46,8 @@ package struct OngoingOutages: Hashable, Sendable {
         }.joined(separator: "\n")
     }
 
-    /// Whether a trouble explains a failure at a host. The status counts only for `http-status`,
-    /// and not for stored images of a host at fault.
+    /// Whether a trouble explains a failure at a host. The status counts only for `http-status`.
+    /// A host at fault explains any failure of a stored image.
     ///
     /// Trouble that was not reported as an outage explains no failure of a URL that has
     /// `failedBefore`: that one tells whether it is new.
@@ -56,17 +56,19 @@ package struct OngoingOutages: Hashable, Sendable {
         isStored: Bool = false
     ) -> Bool {
         outages.contains { outage in
-            outage.reason == reason && (outage.hosts.isEmpty || outage.hosts.contains(host))
-                && (Outage.canInclude(reason, httpStatus: httpStatus)
-                    || isStored && outage.extent == .fault)
+            (outage.hosts.isEmpty || outage.hosts.contains(host))
+                && (isStored && outage.extent == .fault
+                    || outage.reason == reason
+                        && Outage.canInclude(reason, httpStatus: httpStatus))
                 && !(failedBefore && !outage.isReported)
         }
     }
 
-    /// Whether a run's outage was reported before, at all of its hosts.
+    /// Whether a run's outage was reported before, at all of its hosts. One of hosts at fault may
+    /// have another reason in each run.
     package func include(_ outage: Outage) -> Bool {
         outages.contains { known in
-            known.isReported && known.reason == outage.reason
+            known.isReported && (known.reason == outage.reason || outage.isOfListed)
                 && (known.hosts.isEmpty
                     || !outage.hosts.isEmpty && outage.hosts.allSatisfy(known.hosts.contains))
         }
@@ -132,7 +134,8 @@ package struct OngoingOutages: Hashable, Sendable {
             let isSame =
                 known.isReported == outage.isReported
                 && (known.isReported ? overlaps : known.extent == outage.extent)
-            if known.reason == outage.reason, isSame {
+            let areFaults = known.extent == .fault && outage.extent == .fault
+            if known.reason == outage.reason || areFaults, isSame {
                 if !hosts.isEmpty { hosts.formUnion(known.hosts) }
                 reportedAt = min(reportedAt, known.reportedAt)
                 continue

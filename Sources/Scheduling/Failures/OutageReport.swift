@@ -21,7 +21,7 @@ package struct OutageReport: Sendable {
     /// Takes the troubles of the earlier runs, and the rules with the run's outcomes. `failing`
     /// are hosts with a transient failure, `explained` the hosts that made a failure known.
     ///
-    /// `storedListed` is that of ``HostFaultRule/share(of:_:storedListed:)``.
+    /// `storedListed` is that of ``HostFaultRule/share(of:storedListed:)``.
     package init(
         after earlier: OngoingOutages, _ rule: OutageRule, _ faults: HostFaultRule,
         failing: [String: FailureReason], explained: some Sequence<String>, at now: Timestamp,
@@ -32,10 +32,11 @@ package struct OutageReport: Sendable {
         var outages = rule.outages()
         outages += try OutageReport.outages(
             of: atFault.filter { fault in
-                !outages.contains {
-                    $0.reason == fault.reason
-                        && ($0.hosts.isEmpty || $0.hosts.contains(fault.host))
-                }
+                faults.hasRequest(fault.host)
+                    && !outages.contains {
+                        $0.hosts.contains(fault.host)
+                            || $0.hosts.isEmpty && $0.reason == fault.reason
+                    }
             }, faults, storedListed)
         let new = outages.filter { !earlier.include($0) }
         outage = new.first ?? outages.first
@@ -53,7 +54,7 @@ package struct OutageReport: Sendable {
         for (host, reason) in failing.sorted(by: { $0.key < $1.key })
         where !rule.hasSuccess(at: host) {
             let isMost =
-                try faults.share(of: host, nil, storedListed: storedListed) != nil
+                try faults.share(of: host, storedListed: storedListed) != nil
             let wasMost = earlier.hasReportedMost(of: host)
             if isMost, !wasMost { hostsWithNews.insert(host) }
             ongoing.add(failing: host, reason, isMost || wasMost ? .most : .part, at: now)
@@ -68,7 +69,7 @@ package struct OutageReport: Sendable {
     ) rethrows -> [Outage] {
         var outages: [FailureReason: Outage] = [:]
         for (host, reason) in atFault {
-            guard let share = try faults.share(of: host, reason, storedListed: storedListed)
+            guard let share = try faults.share(of: host, storedListed: storedListed)
             else { continue }
             let known = outages[reason]
             var outage = Outage(

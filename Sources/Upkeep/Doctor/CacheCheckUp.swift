@@ -89,10 +89,7 @@ package struct CacheCheckUp: Sendable {
     }
 
     private func folder(_ directory: CacheDirectory, _ catalog: CacheCatalog?) -> [Diagnosis] {
-        let isReadOnly = directory.room?.isReadOnly ?? false
-        let fileSystem = Diagnosis.fileSystem(
-            directory.fileSystem, isReadOnly: isReadOnly, hasLocks: directory.hasLocks ?? true,
-            hasJournal: directory.hasJournal, elsewhere: directory.namesElsewhere)
+        let fileSystem = fileSystem(directory)
         do {
             let ownership = try directory.ownership()
             // An unreadable database has a line of its own.
@@ -113,6 +110,22 @@ package struct CacheCheckUp: Sendable {
         } catch {
             return [Diagnosis(.owner, error), fileSystem]
         }
+    }
+
+    private func fileSystem(_ directory: CacheDirectory) -> Diagnosis {
+        let isReadOnly = directory.room?.isReadOnly ?? false
+        do {
+            if !isReadOnly { try directory.requireCalls() }
+        } catch {
+            let found = Diagnosis(.fileSystem, error)
+            return .wrong(
+                .fileSystem, found.message,
+                remedy: found.remedy ?? "check the disk, or name another directory with --cache-dir"
+            )
+        }
+        return .fileSystem(
+            directory.fileSystem, isReadOnly: isReadOnly, hasJournal: directory.hasJournal,
+            elsewhere: directory.namesElsewhere)
     }
 
     private func space(_ directory: CacheDirectory, _ catalog: CacheCatalog?) -> Diagnosis {

@@ -118,7 +118,7 @@ extension Diagnosis {
 
     /// Returns the line about the file system; `elsewhere` names folders that are on others.
     package static func fileSystem(
-        _ fileSystem: FileSystem, isReadOnly: Bool, hasLocks: Bool = true, hasJournal: Bool = false,
+        _ fileSystem: FileSystem, isReadOnly: Bool, hasJournal: Bool = false,
         elsewhere: [String]
     ) -> Diagnosis {
         if let name = elsewhere.first {
@@ -130,11 +130,6 @@ extension Diagnosis {
             return .wrong(
                 .fileSystem, "\(fileSystem.name), mounted read-only: nothing can be stored",
                 remedy: "mount it read-write, or name another directory with --cache-dir")
-        }
-        if !hasLocks {
-            return .wrong(
-                .fileSystem, "\(fileSystem.name) has no file locks, which the database needs",
-                remedy: "name a directory on another file system with --cache-dir")
         }
         if fileSystem.isNetwork {
             return .ok(
