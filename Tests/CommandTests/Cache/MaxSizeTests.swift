@@ -67,6 +67,29 @@ struct MaxSizeTests {
                 #expect(again.result.status == 0 && again.result.error.contains("disk (known)"))
                 #expect(origin.requests.count == count + 1, "\(again.result)")
             }
+            let plan = try await workspace.run(
+                "plan", try workspace.manifest(urls(0..<40)), "--max-size", "40KiB", "--json")
+            #expect(plan.output.contains(#""requests":1,"without_room":29,"#), "\(plan)")
+            // Lost files leave room for as many.
+            let lost = try await workspace.query(
+                """
+                SELECT 'content/' || substr(name, 1, 2) || '/' || name || '.png'
+                FROM (SELECT lower(hex(sha256)) AS name FROM variant LIMIT 3)
+                """)
+            for file in lost.compactMap({ $0[0] }) { try workspace.removeFile(file) }
+            for requests in [3, 1] {
+                let count = origin.requests.count
+                let again = try await workspace.prefetch(
+                    urls(0..<40), "--max-size", "40KiB", "--fail-on", "new")
+                #expect(again.summary["failed"] == 30, "\(again.result)")
+                #expect(again.result.status == 0, "\(again.result)")
+                #expect(origin.requests.count == count + requests, "\(again.result)")
+            }
+            // The same files again take no room.
+            let forced = try await workspace.prefetch(
+                urls(0..<40), "--max-size", "40KiB", "--refresh", "force", "--fail-on", "new")
+            #expect(forced.summary.outcomes == ["downloaded": 10, "failed": 30])
+            #expect(forced.result.status == 0, "\(forced.result)")
             let next = try await workspace.prefetch(urls(0..<40), "--max-size", "160KiB")
             #expect(
                 next.summary.outcomes == ["fresh": 10, "downloaded": 30], "\(next.result)")

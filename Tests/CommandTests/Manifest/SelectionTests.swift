@@ -55,6 +55,17 @@ struct SelectionTests {
                     #expect(message?.hasSuffix("redirected to \(target)") ?? false == isExcluded)
                     #expect(origin.snapshot.count(of: "/removed.png") == (number == 0 ? 0 : 1))
                 }
+                // The plan of an image behind a remembered redirect is the run's.
+                origin.serve(
+                    "/left.png",
+                    Response(
+                        301,
+                        headers: [("Location", "/removed.png"), ("Cache-Control", "max-age=999")]))
+                let left = try workspace.manifest([origin.url("/left.png")])
+                _ = try await workspace.run(left, "--refresh", "all")
+                let planned = try await workspace.run(
+                    "plan", left, "--exclude", "*/removed.png", "--ttl", "0s")
+                #expect(planned.output.contains("1 excluded"), "\(planned)")
 
                 // Directives of origins are followed only on request.
                 origin.serve(
