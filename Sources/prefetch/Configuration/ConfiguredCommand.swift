@@ -227,8 +227,7 @@ extension EffectiveSettings {
     }
 }
 
-/// What a call's arguments do not say: the tables of its configuration files, and which flags come
-/// from files and variables.
+/// The tables of a call's configuration files, and the flags that files and variables set.
 struct Invocation: Sendable {
     var configured: Set<String> = []
     var hosts = ConfiguredHosts()
