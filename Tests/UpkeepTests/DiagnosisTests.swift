@@ -48,14 +48,14 @@ struct DiagnosisTests {
 
     @Test func librariesOfTheSystemAndCarriedOnes() {
         let curl = "/lib/x86_64-linux-gnu/libcurl.so.4"
-        let carried = "/opt/prefetch/lib/prefetch/libavif.so.15"
+        let carried = "/opt/libexec/prefetch/libavif.so.15"
         #expect(Diagnosis.origins(of: []) == "")
         #expect(
             Diagnosis.origins(of: [curl, carried, "/usr/lib/liblcms2.so.2"])
-                == "; from the system: libcurl.so.4 liblcms2.so.2; from /opt/prefetch/lib/prefetch: "
+                == "; from the system: libcurl.so.4 liblcms2.so.2; from /opt/libexec/prefetch: "
                 + "libavif.so.15")
         #expect(
-            Diagnosis.origins(of: [carried]) == "; from /opt/prefetch/lib/prefetch: libavif.so.15")
+            Diagnosis.origins(of: [carried]) == "; from /opt/libexec/prefetch: libavif.so.15")
     }
 
     @Test func ownerAndModes() throws {

@@ -372,14 +372,14 @@ extension Diagnosis {
     }
 
     /// Returns the text that tells libraries of the system from carried ones:
-    /// `; from the system: libcurl.so.4; from /usr/local/lib/prefetch: libavif.so.15`.
+    /// `; from the system: libcurl.so.4; from /usr/local/libexec/prefetch: libavif.so.15`.
     static func origins(of files: [String]) -> String {
         let parts = files.map { file in
             let slash = file.lastIndex(of: "/") ?? file.startIndex
             return (folder: file[..<slash], name: file[slash...].drop { $0 == "/" })
         }
-        let carried = parts.filter { $0.folder.hasSuffix("/lib/prefetch") }
-        let ofSystem = parts.filter { !$0.folder.hasSuffix("/lib/prefetch") }
+        let carried = parts.filter { $0.folder.hasSuffix("/libexec/prefetch") }
+        let ofSystem = parts.filter { !$0.folder.hasSuffix("/libexec/prefetch") }
         return [("the system", ofSystem), (carried.first.map { String($0.folder) } ?? "", carried)]
             .filter { !$0.1.isEmpty }
             .map { "; from \($0.0): \($0.1.map(\.name).joined(separator: " "))" }.joined()
