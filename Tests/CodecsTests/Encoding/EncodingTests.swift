@@ -100,18 +100,21 @@ struct EncodingTests {
     }
 
     @Test(arguments: formats)
-    func moreEffortMakesFilesSmaller(format: EncodedImageFormat) throws {
+    func moreEffortMakesFilesSmallerOrCloser(format: EncodedImageFormat) throws {
         let source = try EncodingTests.photograph(width: 400, height: 300)
         var recipe = Recipe(encoding: try #require(.init(rawValue: format.rawValue)), quality: 70)
-        var sizes: [EncodingEffort: Int] = [:]
+        var files: [EncodingEffort: [UInt8]] = [:]
         for effort in EncodingEffort.allCases {
             recipe.effort = effort
-            sizes[effort] = try stored(source, recipe).bytes.count
+            files[effort] = try stored(source, recipe).bytes
         }
-        let fast = try #require(sizes[.fast])
-        let small = try #require(sizes[.small])
-        #expect(Double(small) < 1.02 * Double(fast), "\(sizes)")
-        #expect(Set(sizes.values).count > 1)
+        let fast = try #require(files[.fast])
+        let small = try #require(files[.small])
+        if Double(small.count) >= 1.02 * Double(fast.count) {
+            let similarities = try [fast, small].map { try EncodingTests.similarity($0, source) }
+            #expect(similarities[0] < similarities[1], "\(fast.count) \(small.count)")
+        }
+        #expect(Set(files.values.map(\.count)).count > 1)
     }
 
     @Test(.enabled(if: EncodedImageFormat.webp.isMade))
@@ -296,6 +299,8 @@ struct EncodingTests {
                 Interruption(CodecLimits(), nil)
             ).count
         }
-        #expect(result == .failure(.encodingFailed("aom does not encode the colours")))
+        // Newer versions of libavif check the sides before aom does.
+        let texts = ["aom does not encode the colours", "libavif does not write the file"]
+        #expect(texts.map { .failure(.encodingFailed($0)) }.contains(result), "\(result)")
     }
 }
