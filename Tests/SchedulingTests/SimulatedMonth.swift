@@ -43,9 +43,12 @@ struct SimulatedMonth {
     private var ongoing = OngoingOutages()
     /// The age of rows that are pruned at the end of a run; nil keeps them.
     var history: Duration?
-    private var random = SplitMix(seed: 7)
+    private var random: SplitMix
 
-    init(_ images: [Image]) { self.images = images }
+    init(_ images: [Image], seed: UInt64 = 1) {
+        self.images = images
+        random = SplitMix(seed: seed)
+    }
 
     static func time(_ hours: Int) -> Timestamp {
         start.advanced(by: .seconds(hours * 3600))
