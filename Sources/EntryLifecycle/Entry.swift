@@ -30,10 +30,9 @@ package struct Entry: Sendable {
         alternative == 0 ? listedURL : extras?.alternatives[alternative - 1] ?? listedURL
     }
 
-    /// Whether an image stored from a URL is the entry's, see
-    /// ``PrefetchModel/RequestURL/isImage(at:of:mirrors:)``.
-    package func isImage(at stored: String) -> Bool {
-        RequestURL.isImage(at: stored, of: listedURL, mirrors: extras?.alternatives ?? [])
+    /// Whether the image of its key is the entry's, see ``PrefetchModel/StoredURLs``.
+    package func isImage(at location: ResourceLocation) -> Bool {
+        StoredURLs(location).areOfImage(at: listedURL, mirrors: extras?.alternatives ?? [])
     }
 
     /// The header fields of its line, for the URL in use. Fields from a table of hosts belong to

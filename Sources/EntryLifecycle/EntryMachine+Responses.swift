@@ -257,8 +257,10 @@ extension EntryMachine {
         let url = entry.url.withoutCredentials
         let route = journey.route
         let target = route.target.withoutCredentials
+        let listed = entry.listedURL.withoutCredentials
         return ResourceLocation(
-            url: url.text, finalURL: target == url ? nil : target.text,
+            url: url.text, listedURL: listed == url ? nil : listed.text,
+            finalURL: target == url ? nil : target.text,
             permanent: route.permanent.flatMap { $0.until > time ? $0 : nil },
             redirects: route.redirects, host: url.origin)
     }

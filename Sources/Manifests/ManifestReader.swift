@@ -196,8 +196,9 @@ package final class ManifestReader: EntryReading, @unchecked Sendable {
         return try recognise()
     }
 
-    /// Reads the beginning of a list with columns twice, if columns have the names of fields: a
-    /// value that is not a field's must be known before the first row. Waits for one line at most.
+    /// Reads the beginning of a list with columns twice, if columns have the names of fields or
+    /// several may be the URL's: a value that is not a field's, and the column that has URLs, must
+    /// be known before the first row. Waits for one line at most.
     private func tryBeginning(_ lines: any LineFormat) {
         isTried = true
         guard let own = lines as? any ColumnFormat, let format else { return }
@@ -222,7 +223,7 @@ package final class ManifestReader: EntryReading, @unchecked Sendable {
         repeat {
             // An error has its place in the list.
             guard let batch = try? trial.nextBatch(), !batch.records.isEmpty else { break }
-        } while tried.hasNamedFields
+        } while tried.hasDoubt
         own.named = tried.named
         own.named.isTrial = false
     }

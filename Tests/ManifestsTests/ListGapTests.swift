@@ -37,10 +37,11 @@ struct ListGapTests {
             format: .sitemap,
             text: "<urlset><url><loc>\(url)</loc><image><loc></loc></image></url></urlset>",
             gap: nil),
-        Sample(format: .csv, text: "image_url,url\n,\(url)\n", gap: 2),
+        Sample(format: .csv, text: "image_url,url\n,\(url)\n\(url),\n", gap: 2),
         Sample(format: .csv, text: "url,key\n,k\n\(url),l\n", gap: nil),
         Sample(
-            format: .jsonl, text: "{\"image_url\":null,\"url\":\"\(url)\"}\n", gap: 1),
+            format: .jsonl,
+            text: "{\"image_url\":null,\"url\":\"\(url)\"}\n{\"image_url\":\"\(url)\"}\n", gap: 1),
         Sample(format: .jsonl, text: "{\"url\":[]}\n", gap: nil),
         Sample(
             format: .jsonl, text: "{\"url\":[\"\(url)\",\"data:image/png;base64,AA\"]}\n", gap: nil),

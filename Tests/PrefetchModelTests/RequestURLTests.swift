@@ -49,27 +49,4 @@ struct RequestURLTests {
         _ = (url.origin, url.host, url.credentials, url.withoutCredentials, url.description)
         _ = url.withCredentials(of: RequestURL(normalized: "http://u@h/"))
     }
-
-    /// The query, and a mirror of the line, may differ; nothing else may.
-    @Test(arguments: [
-        ("https://a.example/1.png", true), ("https://a.example/1.png?x=1", true),
-        ("https://a.example/1.png?sig=1&b", true), ("https://m.example/1.png", true),
-        ("https://m.example/1.png?sig=2", true), ("https://a.example/1.pn", false),
-        ("https://a.example/1.png/", false), ("https://a.example/2.png?sig=1", false),
-        ("http://a.example/1.png", false), ("https://a.example:8443/1.png", false),
-        ("https://b.example/1.png", false), ("https://a.example/?1.png", false), ("", false),
-    ])
-    func imagesOfAnEntryHaveItsPath(stored: String, isOwn: Bool) {
-        let mirrors = [RequestURL(normalized: "https://m.example/1.png")]
-        for url in ["https://a.example/1.png?sig=1", "https://u:p@a.example/1.png"] {
-            #expect(
-                RequestURL.isImage(
-                    at: stored, of: RequestURL(normalized: url), mirrors: mirrors) == isOwn,
-                "\(stored)")
-        }
-        #expect(
-            !RequestURL.isImage(
-                at: "https://m.example/1.png",
-                of: RequestURL(normalized: "https://a.example/1.png")))
-    }
 }

@@ -45,6 +45,7 @@ package struct CacheCatalog: Sendable {
         package let host: String
         /// The URL of the list's line that named it last, without user information.
         package let listedURL: String
+        package var urls: StoredURLs { StoredURLs(requested: url, listed: listedURL) }
     }
 
     let database: CacheDatabase

@@ -48,8 +48,12 @@ extension CacheDatabase {
         let wanted = try SchemaPart.made.get()
         for (name, own) in wanted.sorted(by: { $0.key < $1.key }) {
             guard let part = present[name], part.isMade(like: own) else {
-                let message = "the \(name) is not as prefetch made it"
-                throw StorageError.damaged("opening", path, message)
+                let message = "the \(name) is not as this prefetch makes it"
+                var error = StorageError.damaged("opening", path, message)
+                error.hint =
+                    "another build or program made it so; `prefetch run` replaces the database and "
+                    + "salvages its readable rows"
+                throw error
             }
         }
         for (name, part) in present where wanted[name] == nil {

@@ -97,6 +97,7 @@ package final class CacheDatabase: Sendable {
         do {
             return (try openWithLog(path, in: directory, makes: makes), false)
         } catch let error as SQLiteError where error.code.mayRefuseSharedMemory {
+            guard error.code.refusesSharedMemory || refusesLog(in: directory) else { throw error }
             let opened = Result { try openWithJournal(path, in: directory, makes: makes) }
             // There is another cause.
             if !error.code.refusesSharedMemory, case .failure = opened { throw error }
@@ -129,6 +130,21 @@ package final class CacheDatabase: Sendable {
             try accept(connection, path: path, of: directory)
         }
         try connection.setKeepsLogAtClose(false)
+    }
+
+    /// Whether another database cannot have a log either, and no lack of descriptors is the cause.
+    private static func refusesLog(in directory: CacheDirectory) -> Bool {
+        let others = (0..<8).map { _ in
+            openat(directory.handle.number, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        }
+        for number in others where number >= 0 { Glibc.close(number) }
+        guard !others.contains(-1) else { return false }
+        do {
+            try tryLog(in: directory)
+            return false
+        } catch {
+            return true
+        }
     }
 
     /// Opens another, empty database with a log: the cache's would have to be changed twice to

@@ -44,10 +44,11 @@ extension Statement {
     }
 
     /// Reads `url, final_url, permanent_url, permanent_until, redirects, host`, the columns of
-    /// ``response(from:)``, and `fetched_at, validated_at, expires_at`.
+    /// ``response(from:)``, and `fetched_at, validated_at, expires_at, listed_url`.
     func validation(from column: Int32) throws(SQLiteError) -> ResourceValidation {
         var location = ResourceLocation(
-            url: try text(column), finalURL: try optionalText(column + 1),
+            url: try text(column), listedURL: try optionalText(column + 16),
+            finalURL: try optionalText(column + 1),
             redirects: try count(column + 4), host: try text(column + 5))
         if let url = try optionalText(column + 2), let until = try optionalTime(column + 3) {
             location.permanent = PermanentTarget(url: url, until: until)

@@ -288,13 +288,15 @@ package final class CacheReader {
     /// for removed ones.
     package func urls(
         of resources: [Int64]
-    ) throws(StorageError) -> [(stored: String, listed: String)?] {
+    ) throws(StorageError) -> [StoredURLs?] {
         guard !resources.isEmpty else { return [] }
         return try database.read("looking up URLs") { database in
             let rows = try database.prepare(
                 "SELECT url, coalesce(listed_url, url) FROM resource WHERE id = ?1")
             return try resources.map { resource in
-                try rows.first([.integer(resource)]) { (try $0.text(0), try $0.text(1)) }
+                try rows.first([.integer(resource)]) {
+                    StoredURLs(requested: try $0.text(0), listed: try $0.text(1))
+                }
             }
         }
     }
@@ -395,7 +397,7 @@ package struct CachedCopy: Sendable {
             """
             SELECT url, final_url, permanent_url, permanent_until, redirects, host, etag,
                 last_modified, cache_control, expires, vary, date, content_type, fetched_at, validated_at,
-                expires_at, source_sha256, source_format, thumbhash
+                expires_at, listed_url, source_sha256, source_format, thumbhash
             FROM resource WHERE id = ?
             """)
         // The names of the runs' variants, by recipe. Rows have the names of lines' variants.
@@ -417,8 +419,8 @@ package struct CachedCopy: Sendable {
             return try resource.first([.integer(identifier)]) { row in
                 CachedCopy(
                     resourceID: identifier, validation: try row.validation(from: 0),
-                    sourceDigest: try row.digest(16), sourceFormat: try row.text(17),
-                    thumbHash: row.isNull(18) ? nil : try row.blob(18), images: images,
+                    sourceDigest: try row.digest(17), sourceFormat: try row.text(18),
+                    thumbHash: row.isNull(19) ? nil : try row.blob(19), images: images,
                     names: names)
             }
         }

@@ -49,8 +49,8 @@ extension CacheCatalog {
                 """
                 SELECT id, url, final_url, permanent_url, permanent_until, redirects, host, etag,
                     last_modified, cache_control, expires, vary, date, content_type,
-                    fetched_at, validated_at, expires_at, source_sha256, source_format,
-                    source_width, source_height, source_bytes, thumbhash, color
+                    fetched_at, validated_at, expires_at, listed_url, source_sha256,
+                    source_format, source_width, source_height, source_bytes, thumbhash, color
                 FROM resource WHERE key = ?
                 """)
             let variants = try database.prepare(
@@ -120,23 +120,23 @@ extension Statement {
     /// Reads a row of ``CacheCatalog/copies(of:)``; nil if its format is unknown.
     fileprivate func seededSource() throws -> (ResourceValidation, SourceImage)? {
         let largest = 1 << 31
-        guard let format = ImageFormat(rawValue: try text(18)), try count(19) < largest,
-            try count(20) < largest, try count(21) <= ContentFile.largestSize
+        guard let format = ImageFormat(rawValue: try text(19)), try count(20) < largest,
+            try count(21) < largest, try count(22) <= ContentFile.largestSize
         else { return nil }
         let validation = try self.validation(from: 1)
         var placeholder: Placeholder?
-        if !isNull(22) {
+        if !isNull(23) {
             // The image is taken without an impossible colour.
-            let colour = try optionalInteger(23).flatMap {
+            let colour = try optionalInteger(24).flatMap {
                 RGBColor(number: Int(truncatingIfNeeded: $0))
             }
-            placeholder = Placeholder(thumbHash: try thumbHash(22), colour: colour)
+            placeholder = Placeholder(thumbHash: try thumbHash(23), colour: colour)
         }
         return (
             validation,
             SourceImage(
-                digest: try digest(17), format: format, widthInPixels: try count(19),
-                heightInPixels: try count(20), size: ByteCount(try count(21)),
+                digest: try digest(18), format: format, widthInPixels: try count(20),
+                heightInPixels: try count(21), size: ByteCount(try count(22)),
                 placeholder: placeholder)
         )
     }

@@ -126,14 +126,8 @@ struct ImageMerge {
         let rank: [Statement.Value]
         let digest: ContentDigest
         let key: String
-        let url: String
+        let urls: StoredURLs
         var variants: [MergedVariant] = []
-
-        /// Whether a key of its own is another URL's in the other cache.
-        func isOfOtherURL(than other: MergeCandidate) -> Bool {
-            key != url && key != other.url
-                && !RequestURL.isImage(at: url, of: RequestURL(normalized: other.url))
-        }
     }
 
     private mutating func unite(_ cursors: [ResourceCursor]) throws {
@@ -162,9 +156,10 @@ struct ImageMerge {
                     drop(variant)
                 }
             }
-            if candidate.isOfOtherURL(than: newest) {
+            if !candidate.urls.areOfImage(at: newest.urls) {
                 counts.reusedKeys.note(
-                    "'\(newest.key)' of \(newest.url), and of \(candidate.url)")
+                    "'\(newest.key)' of \(newest.urls.requested), and of "
+                        + candidate.urls.requested)
             } else if hasAttributes[candidate.cursor.source.number] {
                 try addAttributes(of: candidate.cursor, to: merged)
             }
@@ -184,11 +179,14 @@ struct ImageMerge {
     ) throws -> [MergeCandidate] {
         var candidates = try cursors.map { cursor in
             try cursor.withRow { row in
-                MergeCandidate(
+                let layout = tables.resources.layout
+                let url = try row.text(layout["url"])
+                return MergeCandidate(
                     cursor: cursor, rank: try rank(of: row),
-                    digest: try row.digest(tables.resources.layout["source_sha256"]),
-                    key: try row.text(tables.resources.layout["key"]),
-                    url: try row.text(tables.resources.layout["url"]))
+                    digest: try row.digest(layout["source_sha256"]),
+                    key: try row.text(layout["key"]),
+                    urls: StoredURLs(
+                        requested: url, listed: try row.optionalText(layout["listed_url"]) ?? url))
             }
         }
         var lost: Set<ContentDigest> = []

@@ -99,13 +99,14 @@ package final class CacheLock: Sendable {
 extension CacheDirectory {
     /// Tries the locks that SQLite takes, which reports `ENOLCK` as another program's lock. Never
     /// tried on the database, where closing the file would release the locks of this process's
-    /// connections. An unreadable lock file is left to SQLite.
+    /// connections, nor on the lock file: at an NFS server, `flock` is the same lock, and a run that
+    /// is starting would end. An unreadable tag file is left to SQLite.
     func requireLocks() throws(StorageError) {
-        guard let file = FileDescriptor.reading(CacheDirectory.lockName, in: handle) else { return }
+        guard let file = FileDescriptor.reading(CacheDirectory.tagName, in: handle) else { return }
         var lock = flock()
         lock.l_type = Int16(F_RDLCK)
         lock.l_len = 1
-        try require("lock", CacheDirectory.lockName, fcntl(file.number, F_SETLK, &lock))
+        try require("lock", CacheDirectory.tagName, fcntl(file.number, F_SETLK, &lock))
     }
 
     /// Tries the calls that a run cannot do without.

@@ -49,10 +49,11 @@ extension ImageRemoving {
         guard let candidate, let url else { return candidate }
         let stored = try database.read("looking up") { database in
             try database.first(
-                "SELECT url FROM resource WHERE id = ?", .integer(candidate.id)
-            ) { try $0.text(0) }
+                "SELECT url, coalesce(listed_url, url) FROM resource WHERE id = ?",
+                .integer(candidate.id)
+            ) { StoredURLs(requested: try $0.text(0), listed: try $0.text(1)) }
         }
-        return stored.map { RequestURL.isImage(at: $0, of: url) } ?? false ? candidate : nil
+        return stored?.areOfImage(at: url) == true ? candidate : nil
     }
 
     /// Finds an image by its URL without user information, for images with another text as key.

@@ -173,13 +173,19 @@ struct MetadataStatements: ~Copyable {
     }
 
     private mutating func replaceBody(
-        of previous: (id: Int64, sourceDigest: ContentDigest), by row: ImageChange,
+        of previous: PreviousResource, by row: ImageChange,
         _ source: SourceImage, _ validation: ResourceValidation, in database: Connection
     ) throws -> [StoredImage] {
         try putResource(
             row.key, source, validation, sql: MetadataStatements.resourceUpdate, in: database)
         let resource = previous.id
         stored.insert(resource)
+        if previous.sourceDigest != source.digest,
+            !previous.urls.areOfImage(at: StoredURLs(validation.location))
+        {
+            try database.run(
+                "DELETE FROM attribute WHERE resource_id = ?", .integer(resource))
+        }
         var replaced: [StoredImage] = []
         if previous.sourceDigest != source.digest {
             // Variants of other recipes were made from the old body.
@@ -210,7 +216,7 @@ struct MetadataStatements: ~Copyable {
             .init(response.contentType),
             .init(location.redirects), source.placeholder.map { .blob($0.thumbHash) } ?? .null,
             .init(source.placeholder?.colour.map { Int64($0.number) }),
-            .init(location.permanent?.until.milliseconds))
+            .init(location.permanent?.until.milliseconds), .init(location.listedURL))
     }
 
     private mutating func finish(
@@ -220,11 +226,22 @@ struct MetadataStatements: ~Copyable {
         if !row.isIncomplete { try removeFailure(key: row.key, in: database) }
     }
 
+    private typealias PreviousResource = (
+        id: Int64, sourceDigest: ContentDigest, urls: StoredURLs
+    )
+
     private func previousResource(
         key: String, in database: Connection
-    ) throws -> (id: Int64, sourceDigest: ContentDigest)? {
-        try database.first("SELECT id, source_sha256 FROM resource WHERE key = ?", .text(key)) {
-            (try $0.integer(0), try $0.digest(1))
+    ) throws -> PreviousResource? {
+        try database.first(
+            """
+            SELECT id, source_sha256, url, coalesce(listed_url, url) FROM resource WHERE key = ?
+            """, .text(key)
+        ) {
+            (
+                try $0.integer(0), try $0.digest(1),
+                StoredURLs(requested: try $0.text(2), listed: try $0.text(3))
+            )
         }
     }
 
@@ -307,7 +324,7 @@ struct MetadataStatements: ~Copyable {
                 """
                 UPDATE resource SET etag = ?2, last_modified = ?3, cache_control = ?4,
                     expires = ?5, vary = ?6, date = ?7, validated_at = ?8, expires_at = ?9,
-                    url = ?10, listed_url = NULL, final_url = ?11, host = ?12,
+                    url = ?10, listed_url = ?18, final_url = ?11, host = ?12,
                     fetched_at = coalesce(?13, fetched_at), permanent_url = ?14,
                     content_type = ?15, redirects = ?16, permanent_until = ?17
                 WHERE id = ?1
@@ -319,7 +336,8 @@ struct MetadataStatements: ~Copyable {
                 .init(validation.fetchedAt?.milliseconds),
                 .init(validation.location.permanent?.url),
                 .init(response.contentType), .init(validation.location.redirects),
-                .init(validation.location.permanent?.until.milliseconds))
+                .init(validation.location.permanent?.until.milliseconds),
+                .init(validation.location.listedURL))
             try putFreshness(
                 key: change.key, resource: resource,
                 StoredFreshness(validation), in: database)
@@ -420,15 +438,15 @@ struct MetadataStatements: ~Copyable {
         INSERT INTO resource (key, url, final_url, host, etag, last_modified, cache_control,
             expires, vary, date, fetched_at, validated_at, expires_at, source_bytes,
             source_format, source_sha256, source_width, source_height, permanent_url, content_type,
-            redirects, thumbhash, color, permanent_until)
+            redirects, thumbhash, color, permanent_until, listed_url)
         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?11, ?12, ?13, ?14, ?15, ?16, ?17,
-            ?18, ?19, ?20, ?21, ?22, ?23)
+            ?18, ?19, ?20, ?21, ?22, ?23, ?24)
         """
 
     /// Keeps the placeholder unless a new one is given or the picture changes.
     static let resourceUpdate = """
-        UPDATE resource SET url = ?2, listed_url = NULL, final_url = ?3, host = ?4, etag = ?5, last_modified = ?6,
-            cache_control = ?7, expires = ?8, vary = ?9, date = ?10, fetched_at = ?11,
+        UPDATE resource SET url = ?2, listed_url = ?24, final_url = ?3, host = ?4, etag = ?5,
+            last_modified = ?6, cache_control = ?7, expires = ?8, vary = ?9, date = ?10, fetched_at = ?11,
             validated_at = ?11, expires_at = ?12, source_bytes = ?13, source_format = ?14,
             source_sha256 = ?15, source_width = ?16, source_height = ?17, permanent_url = ?18,
             content_type = ?19, redirects = ?20, permanent_until = ?23,

@@ -275,6 +275,12 @@ extension Slice<UnsafeBufferPointer<UInt8>> {
         return ["http", "https"].contains { scheme.map(\.lowercased).elementsEqual($0.utf8) }
     }
 
+    /// Whether it can be requested: with a base also a relative URL, so any text but `data:`.
+    func mayBeURL(hasBase: Bool) -> Bool {
+        guard hasBase else { return isAbsoluteURL }
+        return !isEmpty && !prefix(5).map(\.lowercased).elementsEqual("data:".utf8)
+    }
+
     /// Whether a line with these bytes is no entry in lists that have comments.
     var isBlankOrComment: Bool { trimmed.first.map { $0 == UInt8(ascii: "#") } ?? true }
 }

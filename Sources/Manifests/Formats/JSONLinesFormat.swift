@@ -15,7 +15,10 @@ final class JSONLinesFormat: ColumnFormat {
     private var known: [MemberName] = []
 
     var named = NamedFields()
-    var hasNamedFields: Bool { known.contains { $0.role == .field(isAssigned: false) } }
+    var hasDoubt: Bool {
+        known.contains { $0.role == .field(isAssigned: false) }
+            || known.lazy.filter { if case .url = $0.role { true } else { false } }.count > 1
+    }
 
     private struct MemberName {
         let text: [UInt8]
@@ -104,33 +107,29 @@ final class JSONLinesFormat: ColumnFormat {
     private func append(
         _ members: UnsafeBufferPointer<cjson_value>, _ line: Int, to entries: EntryAppender
     ) throws {
-        var url: (member: cjson_value, name: [UInt8], rank: Int)?
         var places: [Int] = []
-        var urls = 0
+        var urls: [(member: cjson_value, name: [UInt8], rank: Int)] = []
         for (position, member) in members.enumerated() {
             let name = name(of: member, at: position)
             switch name.role {
             case .other: addForeign(member, name.quoted)
-            case .url(let rank):
-                urls += member.hasValue ? 1 : 0
-                // The one with the lowest rank is the URL, and the others are other columns.
-                if let url, !isBetter(member, rank, than: url.member, url.rank, entries) {
-                    addForeign(member, name.quoted)
-                } else {
-                    if let url { addForeign(url.member, url.name) }
-                    url = (member, name.quoted, rank)
-                }
+            case .url(let rank): urls.append((member, name.quoted, rank))
             case .field: places.append(position)
             }
         }
-        if let url, url.member.kind == CJSON_STRING { self.url = url.member.bytes }
+        let chosen = chooseURL(urls, entries)
+        for (index, other) in urls.enumerated() where index != chosen {
+            addForeign(other.member, other.name)
+        }
+        let url = chosen.map { urls[$0].member }
+        if let url, url.kind == CJSON_STRING { self.url = url.bytes }
         var fields = try fields(places, of: members, line, entries.options.variants)
-        guard let url = url?.member else {
+        guard let url else {
             let names = ColumnRules.commonNames.prefix(3).joined(separator: "', '")
             throw LineProblem("no member '\(LineExcerpt.text(of: rules.urlColumn ?? names))'")
         }
         fields.values.columns = foreign.object
-        if urls > 0, !url.hasValue {
+        if !url.hasValue, urls.contains(where: \.member.hasValue) {
             throw LineProblem.withoutURL("line").hidingImages
         }
         switch url.kind {
@@ -145,17 +144,21 @@ final class JSONLinesFormat: ColumnFormat {
         }
     }
 
-    /// Whether a member is the URL rather than another one: by its rank, unless that has other
-    /// values than URLs, as an image's bytes have.
-    private func isBetter(
-        _ member: cjson_value, _ rank: Int, than other: cjson_value, _ otherRank: Int,
-        _ entries: EntryAppender
-    ) -> Bool {
-        guard rank != otherRank else { return false }
-        let (first, second) = rank < otherRank ? (member, other) : (other, member)
-        let isSecond =
-            entries.options.baseURL == nil && first.hasValue && !first.hasURL && second.hasURL
-        return isSecond == (rank > otherRank)
+    /// Returns the index of the line's URL among the members that may be it: that of the column
+    /// with URLs, see ``NamedFields/urlRank``. In a line without that member it is the first one
+    /// with a URL.
+    private func chooseURL(
+        _ members: [(member: cjson_value, name: [UInt8], rank: Int)], _ entries: EntryAppender
+    ) -> Int? {
+        guard members.count > 1 || named.seeksURL else { return members.indices.first }
+        let hasBase = entries.options.baseURL != nil
+        let first = { (isWanted: (cjson_value) -> Bool) in
+            members.indices.filter { isWanted(members[$0].member) }
+                .min { members[$0].rank < members[$1].rank }
+        }
+        let withURL = first { $0.hasURL(hasBase: hasBase) }
+        if named.seeksURL { named.note(urlRanks: withURL.map { [members[$0].rank] } ?? []) }
+        return members.firstIndex { $0.rank == named.urlRank } ?? withURL ?? first { _ in true }
     }
 
     /// Reads the members that are fields.
@@ -262,12 +265,12 @@ extension cjson_value {
 
     fileprivate var hasValue: Bool { kind != CJSON_NULL && !bytes.isEmpty }
 
-    /// Whether it is a URL, or an array that begins with one.
-    fileprivate var hasURL: Bool {
+    /// Whether it may be a URL, or is an array whose first text may.
+    fileprivate func hasURL(hasBase: Bool) -> Bool {
         switch kind {
-        case CJSON_STRING: bytes[...].trimmed.isAbsoluteURL
+        case CJSON_STRING: bytes[...].trimmed.mayBeURL(hasBase: hasBase)
         case CJSON_ARRAY:
-            bytes[...].drop { $0 != UInt8(ascii: "\"") }.dropFirst().isAbsoluteURL
+            bytes[...].drop { $0 != UInt8(ascii: "\"") }.dropFirst().mayBeURL(hasBase: hasBase)
         default: false
         }
     }

@@ -3,8 +3,8 @@ import PrefetchModel
 /// A format with columns that may have the names of fields.
 protocol ColumnFormat: LineFormat {
     var named: NamedFields { get set }
-    /// Whether a column so far is a field's by its name.
-    var hasNamedFields: Bool { get }
+    /// Whether a column so far is a field's by its name, or one of several that may be the URL's.
+    var hasDoubt: Bool { get }
 }
 
 /// The fields of a list that its columns have by their names, everyday words like `quality`.
@@ -17,9 +17,19 @@ struct NamedFields {
     private(set) var notes: [(text: String, remedy: String)] = []
     /// Whether these rows are tried, and no entries.
     var isTrial = false
+    /// The rank of the URL's column among several with common names: the first with a URL in the
+    /// rows tried, or else in the first row with one. Nil before.
+    private(set) var urlRank: Int?
+    var seeksURL: Bool { isTrial || urlRank == nil }
 
     /// Beyond this, a wrong value makes a bad entry: JSON objects may have other names each.
     private static let mostOthers = 64
+
+    /// Takes the ranks of a row's URLs. Call while ``seeksURL``.
+    mutating func note(urlRanks ranks: some Sequence<Int>) {
+        guard let first = ranks.min() else { return }
+        urlRank = min(urlRank ?? first, first)
+    }
 
     /// Reads the fields of a row.
     ///

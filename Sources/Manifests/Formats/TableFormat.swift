@@ -28,8 +28,9 @@ final class TableFormat: ColumnFormat {
     private var isInBrokenRow = false
     private var foreign = ForeignColumns()
     var named = NamedFields()
-    var hasNamedFields: Bool {
-        columns?.roles.contains(.field(isAssigned: false)) ?? true
+    var hasDoubt: Bool {
+        guard let columns else { return true }
+        return columns.candidates.count > 1 || columns.roles.contains(.field(isAssigned: false))
     }
 
     /// Valid during ``take(_:to:)``.
@@ -39,8 +40,8 @@ final class TableFormat: ColumnFormat {
     private struct Columns {
         /// The index of the URL's column.
         var url: Int
-        /// The columns that could be the URL's, by their rank, until a row shows which one is.
-        var candidates: [Int]
+        /// The columns that could be the URL's, by their rank; empty once it is known.
+        var candidates: [(rank: Int, index: Int)]
         var roles: [ColumnRules.Role]
         let texts: [String]
         /// The names of fields, and the quoted names of other columns.
@@ -179,16 +180,15 @@ final class TableFormat: ColumnFormat {
             let meaning = rules.role(of: name)
             return named.others.contains(name) ? (role: .other, field: name) : meaning
         }
-        let candidates = meanings.indices.compactMap { index in
+        let candidates = meanings.indices.compactMap { index -> (rank: Int, index: Int)? in
             if case .url(let rank) = meanings[index].role { (rank, index) } else { nil }
-        }.sorted { $0 < $1 }.map(\.1)
-        guard let url = candidates.first else { throw noColumn(rules.urlColumn, of: names) }
+        }.sorted { $0 < $1 }
+        guard let url = candidates.first?.index else { throw noColumn(rules.urlColumn, of: names) }
         for column in rules.columns.values where !column.isEmpty && !names.contains(column) {
             throw noColumn(column, of: names)
         }
         let columns = Columns(
-            url: url, candidates: options.baseURL == nil ? candidates : [],
-            roles: meanings.map(\.role), texts: names,
+            url: url, candidates: candidates, roles: meanings.map(\.role), texts: names,
             names: zip(names, meanings).map { name, meaning in
                 meaning.role.isField
                     ? Array(meaning.field.utf8) : ForeignColumns.quoted(name)
@@ -205,7 +205,7 @@ final class TableFormat: ColumnFormat {
             hint = "it has \(names.count) columns, numbered from 1"
         } else if areNames {
             let text = LineExcerpt.text(of: names.prefix(20).joined(separator: ", "))
-            hint = "its columns are \(text); --url-column NAME names that of the URLs"
+            hint = "its columns are \(text); --url-column NAME names the one with the URLs"
         } else {
             hint = "its first row seems to have no names: --no-header, or --format text"
         }
@@ -219,7 +219,7 @@ final class TableFormat: ColumnFormat {
         guard let entries else { return }
         try row.text.withUnsafeBufferPointer { text in
             var columns = columns
-            if columns.candidates.count > 1, chooseURL(text) { columns = self.columns ?? columns }
+            if columns.candidates.count > 1 { chooseURL(text, &columns) }
             let url =
                 columns.url < row.ends.count ? text[row.range(columns.url)].trimmed : text[..<0]
             do {
@@ -293,22 +293,23 @@ final class TableFormat: ColumnFormat {
         return fields
     }
 
-    /// Chooses the URL's column by the first row with a URL, unless a base makes any text one: a
-    /// table may have names of pictures in `image`, and their URLs in `url`.
-    ///
-    /// - Returns: whether it is chosen.
-    private func chooseURL(_ text: UnsafeBufferPointer<UInt8>) -> Bool {
-        guard let columns else { return false }
-        let values = columns.candidates.map { index in
-            index < row.ends.count ? text[row.range(index)].trimmed : text[..<0]
+    /// Chooses the URL's column, see ``NamedFields/urlRank``: a table may have names of pictures in
+    /// `image`, or nothing, and their URLs in `url`.
+    private func chooseURL(_ text: UnsafeBufferPointer<UInt8>, _ columns: inout Columns) {
+        if named.seeksURL {
+            named.note(
+                urlRanks: columns.candidates.lazy.filter { [self] candidate in
+                    candidate.index < row.ends.count
+                        && text[row.range(candidate.index)].trimmed
+                            .mayBeURL(hasBase: options.baseURL != nil)
+                }.map(\.rank))
         }
-        // A row without a picture may have a page.
-        guard values.first?.isEmpty == false,
-            let chosen = values.firstIndex(where: \.isAbsoluteURL)
-        else { return false }
-        self.columns?.url = columns.candidates[chosen]
-        self.columns?.candidates = []
-        return true
+        guard !named.isTrial, let rank = named.urlRank,
+            let chosen = columns.candidates.first(where: { $0.rank == rank })
+        else { return }
+        columns.url = chosen.index
+        columns.candidates = []
+        self.columns = columns
     }
 
     /// Whether a column that could be the URL's, and is not, has a value.

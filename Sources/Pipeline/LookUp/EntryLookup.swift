@@ -214,7 +214,7 @@ struct SeedLookup {
             else { continue }
             if record.hasOwnKey || first.isKeyed,
                 let urls = try reader.urls(of: [first.resourceID])[0],
-                !batch.isImage(of: record, at: urls.stored)
+                !batch.isImage(of: record, at: urls)
             {
                 continue
             }

@@ -144,12 +144,12 @@ struct LookUpWorker {
         for ((number, _), urls) in zip(found, try reader.urls(of: found.map(\.resource))) {
             guard let urls else { continue }
             let record = batch.records[number]
-            guard batch.isImage(of: record, at: urls.stored) else {
+            guard batch.isImage(of: record, at: urls) else {
                 result.findings[number].state = .missing
                 result.findings[number].newExpiry = nil
                 result.findings[number].isReturning = false
                 result.findings[number].hasOtherURL = true
-                result.otherURLs[number] = urls.stored
+                result.otherURLs[number] = urls.requested
                 continue
             }
             guard record.hasOwnKey, result.findings[number].state != .missing else { continue }

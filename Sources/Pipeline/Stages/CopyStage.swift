@@ -91,7 +91,7 @@ private struct CopyLookups: Sendable {
         let copies = try reader.copies(of: resources.compactMap(\.self))
         for ((place, entry, variants), copy) in zip(stored, copies) {
             // A key may have another URL's image.
-            guard let copy, entry.isImage(at: copy.validation.location.url) else { continue }
+            guard let copy, entry.isImage(at: copy.validation.location) else { continue }
             found[place].copy = StoredCopy(copy, variants, in: cache.directory)
         }
         if let seedReader {
@@ -101,7 +101,7 @@ private struct CopyLookups: Sendable {
                     of: seeded.map { ($0.entry.key, $0.variants.map(\.recipeText)) })
             }
             for ((place, entry, _), copy) in zip(seeded, copies ?? []) {
-                guard let copy, entry.isImage(at: copy.validation.location.url) else { continue }
+                guard let copy, entry.isImage(at: copy.validation.location) else { continue }
                 found[place].seeded = copy
             }
         }

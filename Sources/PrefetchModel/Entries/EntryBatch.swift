@@ -90,11 +90,9 @@ package struct EntryBatch: Sendable {
         record.extras < 0 ? nil : extras[record.extras]
     }
 
-    /// Whether an image stored from a URL is that of a record with its key, see
-    /// ``RequestURL/isImage(at:of:mirrors:)``.
-    package func isImage(of record: Record, at stored: String) -> Bool {
-        RequestURL.isImage(
-            at: stored, of: url(of: record), mirrors: extras(of: record)?.alternatives ?? [])
+    /// Whether a stored image is that of a record with its key, see ``StoredURLs``.
+    package func isImage(of record: Record, at stored: StoredURLs) -> Bool {
+        stored.areOfImage(at: url(of: record), mirrors: extras(of: record)?.alternatives ?? [])
     }
 }
 

@@ -62,20 +62,6 @@ package struct RequestURL: Hashable, Sendable, CustomStringConvertible {
         return RequestURL(normalized: "\(text[..<start])\(given)@\(text[start...])")
     }
 
-    /// Whether an image stored from a URL, given without user information, is that of an entry with
-    /// its key: a key alone does not make it one. The query may differ, as with signatures, and a
-    /// mirror may have delivered it.
-    package static func isImage(
-        at stored: String, of url: RequestURL, mirrors: [RequestURL] = []
-    ) -> Bool {
-        func isAt(_ url: RequestURL) -> Bool {
-            func path(_ text: String) -> Substring { text.prefix { $0 != "?" } }
-            let own = url.withoutCredentials.text
-            return own == stored || path(own) == path(stored)
-        }
-        return isAt(url) || mirrors.contains(where: isAt)
-    }
-
     private var parts: (authority: Range<String.Index>, host: Range<String.Index>) {
         let bytes = text.utf8
         let scheme = isEncrypted ? "https://".utf8.count : "http://".utf8.count

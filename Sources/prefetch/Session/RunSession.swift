@@ -57,7 +57,8 @@ struct OpenedRun {
         let reused = summary.reusedKeys
         if reused.count > 0 {
             output.note(
-                "\(counted(reused.count, "image")) requested, since another URL's image has the key; "
+                "\(counted(reused.count, "image")) requested to replace another URL's image with the "
+                    + "same key, and its attributes; "
                     + "first \(redacted(reused.first))", ReusedKeys.hint)
         }
         if let storage = session.storage {

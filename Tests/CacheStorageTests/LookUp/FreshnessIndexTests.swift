@@ -258,7 +258,7 @@ struct FreshnessIndexTests {
         let reader = try CacheReader(cache.directory, varyTest: VaryTest { _ in true })
         let resource = try #require(try reader.resources(ofKeys: [plain[0]]).first)
         let urls = try reader.urls(of: [resource, 99_999])
-        #expect(urls.map { $0?.stored } == [plain[0], nil])
+        #expect(urls.map { $0?.requested } == [plain[0], nil])
     }
 }
 

@@ -104,6 +104,32 @@ struct MetadataChangeTests {
         #expect(try targets() == [first, nil])
     }
 
+    /// Attributes are another image's if neither the bytes nor a URL of the line are the same.
+    @Test(arguments: [
+        ("http://m/7", "http://x/1", 2, true), ("http://m/8", "http://x/1", 2, true),
+        ("http://x/1?sig=2", nil, 2, true), ("http://y/1", nil, 1, true),
+        ("http://y/1", nil, 2, false), ("http://y/1", "http://y/2", 2, false),
+    ])
+    func attributesStayWithTheirImage(url: String, listed: String?, body: UInt8, stay: Bool) throws
+    {
+        func change(_ url: String, _ listed: String?, _ byte: UInt8) -> (ImageChange, [UInt8]) {
+            var sample = Sample.row(key: "k", bytes: [byte])
+            sample.row.changeValidation {
+                $0.location = ResourceLocation(
+                    url: url, listedURL: listed, finalURL: nil, host: "http://h")
+            }
+            return sample
+        }
+        var first = change("http://m/7", "http://x/1", 1)
+        first.0.attributes = [try EntryAttribute(name: "note", value: [1])]
+        try store([first], in: cache)
+        try store([change(url, listed, body)], in: cache)
+        let database = folder.path + "/cache/prefetch.sqlite"
+        #expect(try queried("SELECT count(*) FROM attribute", database) == (stay ? "1" : "0"))
+        let urls = try Lookup(cache).reader.urls(of: [try resource(of: "k")])
+        #expect(urls == [StoredURLs(requested: url, listed: listed ?? url)])
+    }
+
     @Test func findsAStoredImageByKey() throws {
         let sample = Sample.row(key: "http://a/é'\"", bytes: [1], expiresAt: 77)
         let original = Recipe(encoding: .original)

@@ -228,4 +228,63 @@ struct NamedFieldsTests {
         #expect(entries.map { $0.problem == nil } == [false, true])
         #expect(entries.last?.url == "https://a.example/1.jpg")
     }
+
+    /// Values in a picture's column that cannot be requested.
+    private static let noURLs = ["", "null", "data:image/gif;base64,AA", "N/A", "about:blank"]
+
+    /// A list of pictures beside pages, one of each a row.
+    private static func pictures(
+        _ format: ManifestFormat, _ name: String, _ values: [String]
+    ) -> String {
+        let tab = format == .tsv ? "\t" : ","
+        let rows = values.enumerated().map { number, value in
+            let page = "https://a.example/page\(number)"
+            let member = value == "null" ? value : "\"\(value)\""
+            let cell = value.contains(",") ? "\"\(value)\"" : value
+            return format == .jsonl
+                ? "{\"url\":\"\(page)\",\"\(name)\":\(member)}\n" : "\(page)\(tab)\(cell)\n"
+        }
+        return (format == .jsonl ? "" : "url\(tab)\(name)\n") + rows.joined()
+    }
+
+    @Test(arguments: formats, noURLs)
+    func theRowsTriedShowTheColumnOfURLs(format: ManifestFormat, value: String) throws {
+        let value = format == .csv ? value : value.replacing(",", with: "")
+        for name in ["image", "thumbnail", "Photo URL"] {
+            let unused = NamedFieldsTests.pictures(format, name, [value, value, value])
+            let (rows, _) = try reader(unused, format).readAll()
+            let pages = (0..<3).map { "https://a.example/page\($0)" }
+            #expect(rows.map(\.url) == pages, "\(unused)")
+            #expect(rows.allSatisfy { $0.problem == nil }, "\(unused)")
+            let picture = "https://a.example/1.jpg"
+            for values in [[value, value, picture], [picture, value]] {
+                let list = NamedFieldsTests.pictures(format, name, values)
+                let (entries, _) = try reader(list, format).readAll()
+                let own = entries.filter { $0.problem == nil }
+                #expect(own.map(\.url) == [picture], "\(list)")
+                #expect(entries.allSatisfy { !$0.url.contains("page") }, "\(entries)")
+            }
+        }
+    }
+
+    /// Texts without a scheme are URLs then.
+    @Test(arguments: formats, ["", "null", "data:image/gif;base64"])
+    func aBaseMakesNoURLOfThese(format: ManifestFormat, value: String) throws {
+        guard format == .jsonl || value != "null" else { return }
+        let list = NamedFieldsTests.pictures(format, "image", [value, value])
+        let options = ManifestOptions(format: format, baseURL: "https://b.example/")
+        let reader = try ManifestReader(path: folder.file("list", list.utf8), options: options)
+        let pages = (0..<2).map { "https://a.example/page\($0)" }
+        #expect(reader.readAll().entries.map(\.url) == pages)
+    }
+
+    /// Rows beyond those tried do not move the column of URLs.
+    @Test(arguments: formats)
+    func aLatePictureMovesNoColumn(format: ManifestFormat) throws {
+        let values = (0..<12_000).map { $0 < 11_990 ? "" : "https://a.example/\($0).jpg" }
+        let (entries, _) = try reader(
+            NamedFieldsTests.pictures(format, "image", values), format
+        ).readAll()
+        #expect(entries.count == 12_000 && entries.allSatisfy { $0.url.contains("page") })
+    }
 }

@@ -183,10 +183,10 @@ private struct ExportFinder: Sendable {
             let url = batch.url(of: record).withoutCredentials.text
             var found = found
             var absence: String?
-            if record.hasOwnKey, let other = found.first?.resource.url,
+            if record.hasOwnKey, let other = found.first?.resource.urls,
                 !batch.isImage(of: record, at: other)
             {
-                absence = ReusedKeys.text(keys[number - count - 1], has: other)
+                absence = ReusedKeys.text(keys[number - count - 1], has: other.requested)
                 found = []
             }
             if found.isEmpty, let key = try catalog.key(ofURL: url) {

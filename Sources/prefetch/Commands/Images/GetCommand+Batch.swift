@@ -129,10 +129,10 @@ extension GetCommand {
                 key: text(record.key), shownURL: RedactedURL(text(record.url)).description)
             var variants = variants
             var absence: String?
-            if record.hasOwnKey, record.problem < 0, let other = variants.first?.resource.url,
+            if record.hasOwnKey, record.problem < 0, let other = variants.first?.resource.urls,
                 !batch.isImage(of: record, at: other)
             {
-                absence = ReusedKeys.text(answer.key, has: other)
+                absence = ReusedKeys.text(answer.key, has: other.requested)
                 variants = []
             }
             if variants.isEmpty, record.problem < 0,

@@ -145,7 +145,7 @@ struct FileImport {
     private let now: Timestamp
     private(set) var counts = ImportCounts()
     /// The URLs of the keys so far.
-    private var seen: [String: String] = [:]
+    private var seen: [String: StoredURLs] = [:]
     private var batch: [ImportItem] = []
     /// The entries by the names of their files, in a layout in which several can have one.
     private var named: [String: [ImportItem]] = [:]
@@ -240,19 +240,21 @@ struct FileImport {
                 }
                 let extras = entries.extras(of: record)
                 let url = entries.url(of: record)
+                let listed = url.withoutCredentials.text
                 let known = seen.updateValue(
-                    seen[keys[index]] ?? url.withoutCredentials.text, forKey: keys[index])
+                    seen[keys[index]] ?? StoredURLs(requested: listed, listed: listed),
+                    forKey: keys[index])
                 if let known {
                     if record.hasOwnKey, !entries.isImage(of: record, at: known) {
                         counts.refused += 1
-                        say("\(place): \(url): same key as \(RedactedURL(known))")
+                        say("\(place): \(url): same key as \(RedactedURL(known.listed))")
                     } else {
                         counts.duplicates += 1
                     }
                     continue
                 }
                 let own = stored[index].filter {
-                    !record.hasOwnKey || entries.isImage(of: record, at: $0.resource.url)
+                    !record.hasOwnKey || entries.isImage(of: record, at: $0.resource.urls)
                 }
                 guard !isWarm(own, extras) else {
                     counts.kept += 1
