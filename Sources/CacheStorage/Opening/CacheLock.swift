@@ -99,8 +99,8 @@ package final class CacheLock: Sendable {
 extension CacheDirectory {
     /// Tries the locks that SQLite takes, which reports `ENOLCK` as another program's lock. Never
     /// tried on the database, where closing the file would release the locks of this process's
-    /// connections, nor on the lock file: at an NFS server, `flock` is the same lock, and a run that
-    /// is starting would end. An unreadable tag file is left to SQLite.
+    /// connections, nor on the lock file: at an NFS server, `flock` is the same lock, and a
+    /// starting run would end. An unreadable tag file is left to SQLite.
     func requireLocks() throws(StorageError) {
         guard let file = FileDescriptor.reading(CacheDirectory.tagName, in: handle) else { return }
         var lock = flock()
