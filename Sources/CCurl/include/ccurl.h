@@ -66,6 +66,10 @@ extern struct ccurl_functions ccurl_functions __attribute__((visibility("hidden"
 /// Returns NULL, or the reason for the failure: one line that names the missing part.
 const char *_Nullable ccurl_load(void);
 
+// An enumeration before libcurl 8.14, numbers since.
+static const long ccurl_netrc_ignored = CURL_NETRC_IGNORED;
+static const long ccurl_netrc_optional = CURL_NETRC_OPTIONAL;
+
 // MARK: Loading
 
 /// Returns NULL if libcurl cannot be loaded, like the functions below.

@@ -90,10 +90,10 @@ final class EasyHandle {
             case .ipv6: CURL_IPRESOLVE_V6
             }
         let version = settings.usesHTTP1Only ? CURL_HTTP_VERSION_1_1 : CURL_HTTP_VERSION_2TLS
-        let netrc = settings.netrcFile == nil ? CURL_NETRC_IGNORED : CURL_NETRC_OPTIONAL
+        let netrc = settings.netrcFile == nil ? ccurl_netrc_ignored : ccurl_netrc_optional
         try set(CURLOPT_HTTP_VERSION, Int(version))
         try set(CURLOPT_IPRESOLVE, Int(family))
-        try set(CURLOPT_NETRC, Int(netrc.rawValue))
+        try set(CURLOPT_NETRC, netrc)
         // Each request names its proxy. libcurl must ignore the environment.
         try set(CURLOPT_PROXY, "")
         try set(CURLOPT_PROXY_CAINFO, paths.proxyFile)
