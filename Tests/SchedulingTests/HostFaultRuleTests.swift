@@ -70,6 +70,20 @@ struct HostFaultRuleTests {
         #expect(rule.faults.isEmpty)
     }
 
+    /// Images that are gone stay no fault of a host that serves the others.
+    @Test(
+        arguments: [
+            (10, 20, nil, true), (10, 20, false, true), (20, 10, nil, true), (20, 10, false, false),
+            (20, 10, true, true), (3, 1, false, false), (2, 3, false, true),
+        ] as [(Int, Int, Bool?, Bool)])
+    func aFaultEndsByItsProbeOrByHalfOfTheImages(
+        failed: Int, good: Int, isProbed: Bool?, hasRecovered: Bool
+    ) {
+        let rule = Self.rule(failed: failed, good: good, (.httpStatus, 404))
+        #expect(
+            rule.hasRecovered(Self.host, isProbed: isProbed, hasSuccess: good > 0) == hasRecovered)
+    }
+
     /// It may have recovered.
     @Test(arguments: [false, true])
     func aHostWithoutARequestIsNotReported(isRequested: Bool) {

@@ -176,8 +176,15 @@ struct SimulatedMonth {
         let hasSuccess = state.rule.hasSuccess(at: host)
         let outage = state.rule.outages().first
         let fault = state.faults.faults.first?.reason
+        let hasRecovered = state.faults.hasRecovered(
+            host, isProbed: state.held.hasRecovered(host), hasSuccess: hasSuccess)
         for index in images.indices where state.failed[index] == nil {
             guard var row = images[index].row, row.blacklistedUntil != nil else { continue }
+            if row.host == .fault, hasRecovered {
+                row.blacklistedUntil = nil
+                row.host = nil
+                row.streak.runsInARow = 0
+            }
             let end = FailurePolicy.endOfFault(firstFailedAt: row.firstFailedAt)
             if images[index].isStored, row.host != .fault, now < end,
                 row.reason == fault
@@ -207,7 +214,7 @@ struct SimulatedMonth {
                 isInOutage: outage.map {
                     state.rule.explains(reason, httpStatus: status, host: host, by: $0)
                 } ?? false, isAtFault: state.faults.isAtFault(host), hasSuccess: hasSuccess,
-                hasRecovered: state.held.hasRecovered(host) ?? hasSuccess)
+                hasRecovered: hasRecovered)
             guard let settled = FailurePolicy.settlement(of: failure, at: verdict) else {
                 images[index].row?.lastFailedAt = now
                 continue

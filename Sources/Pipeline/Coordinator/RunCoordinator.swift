@@ -381,7 +381,8 @@ package final class RunCoordinator {
     private func settleFailures(_ ledger: Ledger) throws {
         let held = pendingResults.held
         func hasRecovered(_ host: String) -> Bool {
-            held.hasRecovered(host) ?? ledger.hasSuccess(at: host)
+            ledger.faults.hasRecovered(
+                host, isProbed: held.hasRecovered(host), hasSuccess: ledger.hasSuccess(at: host))
         }
         let (outage, now) = (ledger.outage, clock.wall())
         let faults = Dictionary(uniqueKeysWithValues: ledger.faults.faults.map { ($0, $1) })

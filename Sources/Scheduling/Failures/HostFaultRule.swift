@@ -81,6 +81,17 @@ package struct HostFaultRule: Sendable {
         return asked >= HostFaultRule.minimumStored && failed.stored > asked - failed.stored
     }
 
+    /// Whether the fault that an earlier run found has ended: a probe has succeeded, or enough
+    /// stored images were requested without it, and at least half of them are well. `isProbed` is
+    /// nil for a host without held entries.
+    package func hasRecovered(_ host: String, isProbed: Bool?, hasSuccess: Bool) -> Bool {
+        let (failed, succeeded) = counts(of: host)
+        let isWell =
+            failed.stored + succeeded.stored >= HostFaultRule.minimumStored
+            && !isAtFault(host)
+        return isWell || isProbed ?? hasSuccess
+    }
+
     /// Whether any entry of a host at fault was requested. Others may have recovered.
     package func hasRequest(_ host: String) -> Bool {
         let place = HostFingerprint(host).bits

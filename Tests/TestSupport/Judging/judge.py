@@ -389,7 +389,7 @@ def check_placeholders(connection):
 
 REASONS = set("""unsupported-scheme dns connect tls timeout stalled interrupted redirect http-status
     too-large not-an-image corrupt-image too-many-pixels unsupported-image uncacheable other-format
-    min-size max-aspect min-bytes""".split())
+    min-size max-aspect min-bytes disk""".split())
 
 
 def check_failures(connection):
@@ -405,6 +405,8 @@ def check_failures(connection):
         wrong = [
             reason not in REASONS,
             (reason == "http-status") and status is None,
+            # An image whose refresh found no room below --max-size.
+            reason == "disk" and (runs, until) != (0, None),
             reason == "http-status" and status in (401, 403, 407) and usual
             and (runs, until, run) != (0, None, None),
             # A recipe that a stored original does not support fails without a request.
