@@ -147,6 +147,8 @@ struct OutageMonthTests {
                         ? (.httpStatus, 404) : nil
                 }
                 if hours > 54 + 24, isOut { #expect(run.requests == 1, "\(hours) h") }
+                // The removed images are news once.
+                if recovered != nil { #expect(!run.isMailed, "\(hours) h") }
                 if hours >= 120, run.fresh == 30 - gone.count, recovered == nil {
                     recovered = hours
                 }

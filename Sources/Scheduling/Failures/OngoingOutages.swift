@@ -79,6 +79,11 @@ package struct OngoingOutages: Hashable, Sendable {
         outages.contains { $0.isReported && ($0.hosts.isEmpty || $0.hosts.contains(host)) }
     }
 
+    /// Whether the last run left any trouble of a host.
+    func concern(_ host: String) -> Bool {
+        outages.contains { $0.hosts.isEmpty || $0.hosts.contains(host) }
+    }
+
     /// Whether an earlier run has reported that most listed entries of a host fail.
     func hasReportedMost(of host: String) -> Bool {
         outages.contains { $0.extent != .part && ($0.hosts.isEmpty || $0.hosts.contains(host)) }

@@ -59,7 +59,8 @@ package struct OutageReport: Sendable {
             if isMost, !wasMost { hostsWithNews.insert(host) }
             ongoing.add(failing: host, reason, isMost || wasMost ? .most : .part, at: now)
         }
-        hostsWithNews.formUnion(explained.filter { hasReturned($0) })
+        // Failures that its trouble hid; others were reported when they began.
+        hostsWithNews.formUnion(explained.filter { hasReturned($0) && earlier.concern($0) })
     }
 
     /// Returns the outages at hosts at fault, one for each reason.
