@@ -20,8 +20,10 @@ package struct HostFaultRule: Sendable {
     struct EntryCounts: Hashable, Sendable {
         private(set) var all: UInt32 = 0
         private(set) var stored: UInt32 = 0
+        private(set) var hasRequest = false
 
-        mutating func count(isStored: Bool) {
+        mutating func count(isStored: Bool, isRequested: Bool = true) {
+            hasRequest = hasRequest || isRequested
             // Saturates; no list has four billion lines.
             if all < .max { all += 1 }
             if isStored, stored < .max { stored += 1 }
@@ -30,10 +32,10 @@ package struct HostFaultRule: Sendable {
 
     private var succeeded = FingerprintTable<EntryCounts>()
     private var failed = FingerprintTable<EntryCounts>()
-    private var failedByReason = FingerprintTable<EntryCounts>()
+    /// Failures of stored images.
+    private var failedByReason = FingerprintTable<UInt32>()
     /// Hosts that may be at fault.
     private var suspects: Set<String> = []
-    private var requested = FingerprintTable<Bool>()
 
     /// The most hosts that are reported; the verdict about a host has no limit.
     private static let maximumSuspects = 4096
@@ -57,12 +59,12 @@ package struct HostFaultRule: Sendable {
                 || FailurePolicy.isKnown(of: reason, httpStatus: httpStatus)
         else { return }
         let place = HostFingerprint(host).bits
-        if isRequested { _ = requested.insert(place, true) }
         let number = failed.insert(place, EntryCounts())
-        failed[number].count(isStored: isStored)
-        let ofReason = failedByReason.insert(OutageRule.place(place, reason), EntryCounts())
-        failedByReason[ofReason].count(isStored: isStored)
-        if isStored, failed[number].stored > HostFaultRule.minimumStored / 2,
+        failed[number].count(isStored: isStored, isRequested: isRequested)
+        guard isStored else { return }
+        let ofReason = failedByReason.insert(OutageRule.place(place, reason), 0)
+        if failedByReason[ofReason] < .max { failedByReason[ofReason] += 1 }
+        if failed[number].stored > HostFaultRule.minimumStored / 2,
             suspects.count < HostFaultRule.maximumSuspects
         {
             suspects.insert(host)
@@ -94,8 +96,8 @@ package struct HostFaultRule: Sendable {
 
     /// Whether any entry of a host at fault was requested. Others may have recovered.
     package func hasRequest(_ host: String) -> Bool {
-        let place = HostFingerprint(host).bits
-        return requested[bits: place] != nil || succeeded[bits: place] != nil
+        let (failed, succeeded) = counts(of: host)
+        return failed.hasRequest || succeeded.hasRequest
     }
 
     /// The hosts at fault with the most frequent reason, by name.
@@ -104,9 +106,7 @@ package struct HostFaultRule: Sendable {
             let place = HostFingerprint(host).bits
             return FailureReason.allCases.lazy
                 .compactMap { reason in
-                    failedByReason[bits: OutageRule.place(place, reason)].map {
-                        ($0.stored, reason)
-                    }
+                    failedByReason[bits: OutageRule.place(place, reason)].map { ($0, reason) }
                 }
                 .max { $0.0 < $1.0 }.map { (host, $0.1) }
         }

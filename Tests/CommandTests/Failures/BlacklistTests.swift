@@ -66,9 +66,11 @@ struct BlacklistTests {
                 func count(_ number: Int, _ kind: String = "transient") -> [String?] {
                     [kind, "\(number)", kind == "permanent" || number >= 5 ? "1" : "0"]
                 }
-                let others: [[[String?]]] = [
-                    [count(1), count(1)], [count(2), count(2)], [count(1, "permanent"), count(3)],
-                    [count(1), count(4)], [count(2)], [count(3), count(1)],
+                // A permanent failure stays while its host is down.
+                let gone = count(1, "permanent")
+                let others = [
+                    [count(1), count(1)], [count(2), count(2)], [gone, count(3)],
+                    [gone, count(4)], [gone], [gone, count(1)],
                 ]
                 for (index, rows) in others.enumerated() {
                     let run = try await workspace.prefetch(urls, "--retry-failed")
