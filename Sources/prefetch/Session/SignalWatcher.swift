@@ -23,9 +23,14 @@ final class SignalWatcher: Sendable {
         try OwnedThread(name: "signals") { self.watch() }.detach()
     }
 
-    /// Passes the next signal, and only that one, to `handler` on the watcher's thread.
+    /// Passes the next signal, and only that one, to `handler` on the watcher's thread; at once if
+    /// an earlier handler has received it.
     func hand(to handler: @escaping Handler) {
-        next.withLock { $0 = (handler, nil) }
+        let caught = next.withLock { next in
+            if next.caught == nil { next.handler = handler }
+            return next.caught
+        }
+        if let caught { handler(caught) }
     }
 
     /// The signal that the last handler has received, known before it is called; nil without one.
