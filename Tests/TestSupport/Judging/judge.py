@@ -409,8 +409,9 @@ def check_failures(connection):
             reason == "disk" and (runs, until) != (0, None),
             reason == "http-status" and status in (401, 403, 407) and usual
             and (runs, until, run) != (0, None, None),
-            # A recipe that a stored original does not support fails without a request.
-            attempts < (0 if reason == "unsupported-image" else 1),
+            # A recipe that a stored original does not support fails without a request, as does a
+            # new variant without room.
+            attempts < (0 if reason in ("unsupported-image", "disk") else 1),
             runs < 0,
             # Blacklisted only by finished runs, and for at most 30 days. A host's fault is no URL's.
             until is not None and "host=fault" not in (stored or "")
