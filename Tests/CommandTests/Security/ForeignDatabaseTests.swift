@@ -180,7 +180,8 @@ struct ForeignDatabaseTests {
                 // No command needs to read the long value.
                 guard name != "a long value" else { continue }
                 let said = result.output + result.error
-                #expect(said.contains(saysWhat ?? "database"), "\(text)")
+                let isOfAnotherBuild = said.contains("not as this prefetch makes it")
+                #expect(isOfAnotherBuild || said.contains(saysWhat ?? "database"), "\(text)")
             }
             let listed = try await workspace.run("list", "--cache-dir", "bad")
             #expect(listed.outputLines.count >= urls.count, "\(name): \(listed)")
