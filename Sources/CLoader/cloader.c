@@ -16,8 +16,8 @@
 
 // MARK: carried libraries
 
-/// Whether only the owner is in a group, as in the private groups of users (`umask 002`). Any user
-/// of a container may have group 0.
+/// Whether only the owner is in a group, as in the private groups of users (`umask 002`). Group 0
+/// is not private: containers give it to any user.
 static bool is_private(gid_t group, uid_t owner) {
     struct passwd user, *found_user = NULL;
     struct group entry, *found = NULL;

@@ -82,7 +82,7 @@ extension EntryMachine {
     mutating func exclude(
         _ objection: Failure, asTarget target: String, _ context: EntryContext
     ) -> EntryAction {
-        let failure = Failure(objection.reason, "\(objection.message): redirected to \(target)")
+        let failure = objection.redirected(to: target)
         guard !context.phase.isStopping else { return end(failure) }
         if journey.route.followsMemory { return restart() }
         return requestAlternative(after: failure) ?? end(failure)

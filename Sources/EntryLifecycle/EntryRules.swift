@@ -51,6 +51,13 @@ package struct EntryRules: Sendable {
     }
 }
 
+extension Failure {
+    /// The objection to a redirect's target, with the target.
+    package func redirected(to target: String) -> Failure {
+        Failure(reason, "\(message): redirected to \(target)")
+    }
+}
+
 /// The rules that exclude an entry by a response.
 package struct ExclusionRules: Sendable {
     package var robots = RobotsDirectives.none

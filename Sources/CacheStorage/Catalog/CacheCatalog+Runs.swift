@@ -20,25 +20,6 @@ extension CacheCatalog {
         package let counters: RunCounters?
         /// Failures that no earlier run had for the same reason; nil for runs without an end.
         package let newFailures: Int?
-
-        fileprivate init(
-            startedAt: Timestamp, ending: End, manifest: String, counters: RunCounters?,
-            newFailures: Int?
-        ) {
-            self.startedAt = startedAt
-            self.ending = ending
-            self.manifest = manifest
-            self.counters = counters
-            self.newFailures = newFailures
-        }
-
-        /// A run that a full disk kept out of the table, without its counts.
-        fileprivate init(_ run: UnloggedRuns.UnloggedRun) {
-            self.init(
-                startedAt: run.startedAt,
-                ending: .ended(at: run.endedAt, exitStatus: Int(run.exitStatus)),
-                manifest: run.manifest, counters: nil, newFailures: nil)
-        }
     }
 
     package struct RunFilter: Sendable {
@@ -159,5 +140,15 @@ extension RunCounters {
         for outcome in Outcome.allCases {
             count(outcome, times: members[outcome.rawValue, default: 0])
         }
+    }
+}
+
+extension CacheCatalog.LoggedRun {
+    /// A run that a full disk kept out of the table, without its counts.
+    fileprivate init(_ run: UnloggedRuns.UnloggedRun) {
+        self.init(
+            startedAt: run.startedAt,
+            ending: .ended(at: run.endedAt, exitStatus: Int(run.exitStatus)),
+            manifest: run.manifest, counters: nil, newFailures: nil)
     }
 }

@@ -43,8 +43,14 @@ extension Statement {
         }
     }
 
-    /// Reads `url, final_url, permanent_url, permanent_until, redirects, host`, the columns of
-    /// ``response(from:)``, and `fetched_at, validated_at, expires_at, listed_url`.
+    /// The columns of ``validation(from:)``.
+    static let validationColumns = """
+        url, final_url, permanent_url, permanent_until, redirects, host, etag, last_modified,
+        cache_control, expires, vary, date, content_type, fetched_at, validated_at, expires_at,
+        listed_url
+        """
+
+    /// Reads ``validationColumns``.
     func validation(from column: Int32) throws(SQLiteError) -> ResourceValidation {
         var location = ResourceLocation(
             url: try text(column), listedURL: try optionalText(column + 16),

@@ -64,9 +64,7 @@ package final class CacheReader {
         }
     }
 
-    func freshnessTable(
-        piece: Int, expectedRows: Int
-    ) throws(StorageError) -> FreshnessTable? {
+    func freshnessTable(piece: Int, expectedRows: Int) throws(StorageError) -> FreshnessTable? {
         try database.read("reading the index") { database in
             var table = FreshnessTable(expectedCount: expectedRows)
             let statement = try database.prepare(
@@ -395,9 +393,7 @@ package struct CachedCopy: Sendable {
             """)
         let resource = try database.prepare(
             """
-            SELECT url, final_url, permanent_url, permanent_until, redirects, host, etag,
-                last_modified, cache_control, expires, vary, date, content_type, fetched_at, validated_at,
-                expires_at, listed_url, source_sha256, source_format, thumbhash
+            SELECT \(Statement.validationColumns), source_sha256, source_format, thumbhash
             FROM resource WHERE id = ?
             """)
         // The names of the runs' variants, by recipe. Rows have the names of lines' variants.

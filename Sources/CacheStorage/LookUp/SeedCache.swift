@@ -47,10 +47,8 @@ extension CacheCatalog {
         return try database.read("looking up resources") { database in
             let resources = try database.prepare(
                 """
-                SELECT id, url, final_url, permanent_url, permanent_until, redirects, host, etag,
-                    last_modified, cache_control, expires, vary, date, content_type,
-                    fetched_at, validated_at, expires_at, listed_url, source_sha256,
-                    source_format, source_width, source_height, source_bytes, thumbhash, color
+                SELECT id, \(Statement.validationColumns), source_sha256, source_format,
+                    source_width, source_height, source_bytes, thumbhash, color
                 FROM resource WHERE key = ?
                 """)
             let variants = try database.prepare(

@@ -89,7 +89,7 @@ package struct FailureLog: Sendable {
         let update = try database.prepare(
             """
             UPDATE failure SET blacklisted_until = ?2, conditions = ltrim(
-                replace(coalesce(conditions, ''), 'host=down', '') || ' \(hostFault)')
+                replace(coalesce(conditions, ''), '\(hostDown)', '') || ' \(hostFault)')
             WHERE key = ?1
             """)
         let isBlacklisted = """
@@ -104,6 +104,7 @@ package struct FailureLog: Sendable {
         }
     }
 
+    private static let hostDown = "host=\(HostMark.down.rawValue)"
     private static let hostFault = "host=\(HostMark.fault.rawValue)"
 
     package func remove(key: String) throws(StorageError) -> Bool {

@@ -175,7 +175,7 @@ extension TransformationPlan.Size {
     fileprivate func scaledDown(toPixels count: Int) -> TransformationPlan.Size {
         let (width, height, limit) = (Double(width), Double(height), Double(count))
         guard limit < width * height else { return self }
-        // Of a strip that gets one pixel wide, the length is limited, too.
+        // The limit also shortens a strip that becomes one pixel wide.
         let wide = min(limit, max(1, (limit * width / height).squareRoot().rounded(.down)))
         let high = min(limit, max(1, (limit * height / width).squareRoot().rounded(.down)))
         func error(_ size: (wide: Double, high: Double)) -> Double {

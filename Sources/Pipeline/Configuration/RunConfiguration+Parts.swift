@@ -1,4 +1,5 @@
 package import CacheStorage
+import EntryLifecycle
 package import HTTPSemantics
 package import PrefetchModel
 import Scheduling
@@ -26,7 +27,7 @@ package struct EntryChoiceRules: Sendable {
 
     /// Returns the failure of an image that a redirect to an excluded URL brought, or would.
     func exclusion(ofRedirectTo url: RequestURL) -> Failure? {
-        objection?(.to(url)).map { Failure($0.reason, "\($0.message): redirected to \(url)") }
+        objection?(.to(url))?.redirected(to: url.description)
     }
 
     /// Excludes images with one of these directives in their responses, names separated by commas;

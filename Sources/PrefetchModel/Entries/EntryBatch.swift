@@ -94,6 +94,16 @@ package struct EntryBatch: Sendable {
     package func isImage(of record: Record, at stored: StoredURLs) -> Bool {
         stored.areOfImage(at: url(of: record), mirrors: extras(of: record)?.alternatives ?? [])
     }
+
+    /// Returns why the image that a record's own key has is not the record's; nil if it is, and for
+    /// a record without a key of its own.
+    package func absence(
+        of record: Record, key: String, at stored: StoredURLs?
+    ) -> String? {
+        guard record.hasOwnKey, record.problem < 0, let stored, !isImage(of: record, at: stored)
+        else { return nil }
+        return ReusedKeys.text(key, has: stored.requested)
+    }
 }
 
 /// A start priority in `-100…100`; larger starts first. `high` is 10, `normal` 0 and `low` -10.

@@ -112,8 +112,8 @@ package struct HostFaultRule: Sendable {
         }
     }
 
-    /// Returns how many of a host's listed entries failed, and how many entries are listed, if
-    /// those are more than half; else nil.
+    /// Returns how many of a host's listed entries failed, and how many are listed; nil if at most
+    /// half failed.
     ///
     /// Fresh entries are listed, too. `storedListed` returns the number of stored images of a host
     /// that the lists name, or any number above `limit`.

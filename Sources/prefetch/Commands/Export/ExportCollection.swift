@@ -182,13 +182,9 @@ private struct ExportFinder: Sendable {
             }
             let url = batch.url(of: record).withoutCredentials.text
             var found = found
-            var absence: String?
-            if record.hasOwnKey, let other = found.first?.resource.urls,
-                !batch.isImage(of: record, at: other)
-            {
-                absence = ReusedKeys.text(keys[number - count - 1], has: other.requested)
-                found = []
-            }
+            let absence = batch.absence(
+                of: record, key: keys[number - count - 1], at: found.first?.resource.urls)
+            if absence != nil { found = [] }
             if found.isEmpty, let key = try catalog.key(ofURL: url) {
                 found = try catalog.variants(of: key)
             }

@@ -104,8 +104,8 @@ struct ExportCommand: InvokedCommand {
         }
     }
 
-    /// Warns about files with another format than their names: a web server sends them as images
-    /// of the named one.
+    /// Warns about files with another format than their names: a web server sends their types by
+    /// the names.
     private func tellFormats(of plan: ExportPlan) {
         let others = plan.misnamed
         guard let first = others.first else { return }

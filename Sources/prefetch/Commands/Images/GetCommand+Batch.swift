@@ -128,13 +128,9 @@ extension GetCommand {
             var answer = BatchAnswer(
                 key: text(record.key), shownURL: RedactedURL(text(record.url)).description)
             var variants = variants
-            var absence: String?
-            if record.hasOwnKey, record.problem < 0, let other = variants.first?.resource.urls,
-                !batch.isImage(of: record, at: other)
-            {
-                absence = ReusedKeys.text(answer.key, has: other.requested)
-                variants = []
-            }
+            let absence = batch.absence(
+                of: record, key: answer.key, at: variants.first?.resource.urls)
+            if absence != nil { variants = [] }
             if variants.isEmpty, record.problem < 0,
                 let key = try catalog.key(ofURL: batch.url(of: record).withoutCredentials.text)
             {
