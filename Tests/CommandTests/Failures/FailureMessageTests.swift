@@ -82,7 +82,7 @@ struct FailureMessageTests {
                 let run = try await workspace.prefetch(urls + refused)
                 #expect(run.summary.outcomes == ["downloaded": 3, "failed": 15], "\(run.result)")
                 let lines = run.result.errorLines
-                #expect(lines.filter { $0.contains("403") }.count == 1, "\(run.result)")
+                #expect(lines.filter { $0.contains("HTTP 403") }.count == 1, "\(run.result)")
                 #expect(
                     run.result.error.contains(
                         "\n  15 at \(origin.url("/").dropLast()): http-status, "
