@@ -83,9 +83,12 @@ extension FailureRecord {
 }
 
 extension FailureRecord {
+    /// A failure of a killed run blacklists nothing. Its end is the former failure's, and that run
+    /// may have requested the URL because its host had recovered.
     package func isBlacklisted(at now: Timestamp) -> Bool {
-        FailurePolicy.isBlacklisted(
-            blacklistedUntil: blacklistedUntil, lastFailedAt: streak.lastFailedAt, at: now)
+        isSettled
+            && FailurePolicy.isBlacklisted(
+                blacklistedUntil: blacklistedUntil, lastFailedAt: streak.lastFailedAt, at: now)
     }
 
     /// Whether the failure may have been the host's, so that it ends when the host responds again.

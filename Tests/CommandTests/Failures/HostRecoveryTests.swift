@@ -92,6 +92,16 @@ struct HostRecoveryTests {
         }
     }
 
+    /// It had released the URLs of a recovered host before it requested them.
+    @Test func killedRunLeavesNoURLBlacklisted() async throws {
+        try await withBlacklistedURLs { origin, workspace in
+            try await workspace.runSQL(
+                "UPDATE failure SET run_id = 1 WHERE url LIKE '%/0.png' OR url LIKE '%/1.png'")
+            let run = try await workspace.prefetch(lines(origin, 0..<2))
+            #expect(run.summary.outcomes == ["downloaded": 2], "\(run.result)")
+        }
+    }
+
     /// Neither does a response without an image bring the host back, nor another host's success.
     @Test func withoutASuccessOfTheHostURLsStayBlacklisted() async throws {
         try await withBlacklistedURLs { origin, workspace in
