@@ -1,4 +1,4 @@
-package import Glibc
+internal import Glibc
 import Synchronization
 
 /// The permission bits of a cache's files: 0600, 0640, 0644 or 0604. Its folders have the matching
@@ -10,7 +10,7 @@ package struct FileMode: Hashable, Sendable, CustomStringConvertible {
     /// 0600
     package static let ownersAlone = FileMode(others: 0)
 
-    package let ofFiles: mode_t
+    package let ofFiles: UInt32
 
     private init(others: mode_t) {
         ofFiles = 0o600 | others
@@ -38,7 +38,7 @@ package struct FileMode: Hashable, Sendable, CustomStringConvertible {
         guard ofFolders == bits & 0o777 else { return nil }
     }
 
-    package var ofFolders: mode_t { ofFiles | (ofFiles & 0o444) >> 2 }
+    package var ofFolders: UInt32 { ofFiles | (ofFiles & 0o444) >> 2 }
 
     /// Whether users other than the owner may read.
     package var isShared: Bool { ofFiles & FileMode.readable != 0 }
