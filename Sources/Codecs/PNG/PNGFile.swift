@@ -274,7 +274,8 @@ extension PNGFile {
     private var wholeMetadata: Metadata {
         var metadata = Metadata(malformed: malformedChunks)
         var hasSeenData = false
-        for (index, chunk) in chunks.enumerated().dropFirst() {
+        for index in orderedIndices.dropFirst() {
+            let chunk = chunks[index]
             if chunk.type == .IDAT {
                 hasSeenData = true
                 continue
@@ -293,6 +294,19 @@ extension PNGFile {
         metadata.leading = metadata.leading.joined
         metadata.trailing = metadata.trailing.joined
         return metadata
+    }
+
+    /// The indices of all chunks, with transparency behind a palette that suggests colours (section
+    /// 5.6). Readers with libpng 1.6.39 lose it before one.
+    private var orderedIndices: [Int] {
+        var order = Array(chunks.indices)
+        let leading = leadingChunks
+        guard colorType == 2, let palette = leading.lastIndex(where: { $0.type == .PLTE }),
+            let transparency = leading.firstIndex(where: { $0.type == .tRNS }),
+            transparency < palette
+        else { return order }
+        order.insert(order.remove(at: transparency), at: palette)
+        return order
     }
 
     /// A chunk of a file with all metadata; nil for a malformed one. Of a malformed EXIF the
@@ -319,8 +333,11 @@ extension PNGFile {
     /// whole source if nothing is stripped.
     func stripped(_ metadata: Metadata, stripping: Recipe.Stripping) -> [ImagePiece] {
         if stripping == .none, !isWithoutAnimation {
-            guard !metadata.malformed.isEmpty else { return [.source(0..<source.count)] }
-            let kept = chunks.indices.compactMap {
+            let indices = orderedIndices
+            guard !metadata.malformed.isEmpty || indices != Array(chunks.indices) else {
+                return [.source(0..<source.count)]
+            }
+            let kept = indices.compactMap {
                 piece(of: $0, without: metadata.malformed)
             }
             let end = chunks.last?.range.upperBound ?? source.count

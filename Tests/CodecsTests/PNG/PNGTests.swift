@@ -95,6 +95,30 @@ import Testing
         #expect(try kept(late, .gAMA) == nil)
     }
 
+    /// libpng 1.6.39 forgets a transparent colour before a palette that suggests colours.
+    @Test(arguments: [8, 16], ["same", "same,strip=none", "png", "png,flip=h,flip=h", "webp"])
+    func keepsTransparencyBeforeASuggestedPalette(depth: Int, specification: String) throws {
+        let recipe = try Recipe(specification: specification)
+        guard recipe.encoding.format?.isMade != false else { return }
+        let transparency = PNGFile.chunk(.tRNS, [0, 7, 0, 7, 0, 7])
+        let palette = PNGFile.chunk(.PLTE, [1, 2, 3, 4, 5, 6])
+        let shown = try [transparency + palette, palette + transparency].map { chunks in
+            let source = try GeneratedPNG(colorType: 2, bitDepth: depth, chunks: chunks).bytes {
+                x, y in Array(repeating: x % 2 == 0 ? 7 : (x * 5 + y * 3) % 200, count: 3)
+            }
+            let made = try stored(source, recipe)
+            if made.image.format == .png {
+                let types = try made.bytes.withUnsafeBytes { try PNGFile($0) }.chunks.map(\.type)
+                if let palette = types.firstIndex(of: .PLTE) {
+                    #expect(types[..<palette].contains(.tRNS) == false)
+                }
+            }
+            return try EncodingTests.raster(made.bytes)
+        }
+        #expect(shown[0] == shown[1])
+        #expect(shown[0].contains { $0.w == 0 } && shown[0].contains { $0.w == 255 })
+    }
+
     @Test func usesFirstUndamagedOrientation() throws {
         let plain = try stored(Samples.colourPNG).bytes
         func orientation(_ chunks: [[UInt8]]) throws -> Int {
