@@ -46,13 +46,34 @@ static const cmsUInt32Number exact = cmsFLAGS_NOOPTIMIZE | cmsFLAGS_NOCACHE;
 static const double curve_of_srgb[] = {2.4, 1 / 1.055, 0.055 / 1.055, 1 / 12.92, 0.04045};
 static const cmsCIExyY white_of_srgb = {0.3127, 0.3290, 1};
 
+/// Whether the profile shows sample 0 lighter than mid-grey, for instance a negative's profile. Up
+/// to 2.14 the library takes such a black for mid-grey, and shadows lose their detail.
+static bool has_light_black(cmsContext context, cmsHPROFILE source, cmsUInt32Number from) {
+    if (T_COLORSPACE(from) == PT_CMYK) return false;
+    cmsHPROFILE target = ccolour_functions.Create_sRGBProfileTHR(context);
+    if (target == NULL) return false;
+    cmsHTRANSFORM transform = ccolour_functions.CreateTransformTHR(
+        context, source, T_COLORSPACE(from) == PT_GRAY ? TYPE_GRAY_8 : TYPE_RGB_8, target,
+        TYPE_RGB_8, INTENT_RELATIVE_COLORIMETRIC, cmsFLAGS_NOCACHE);
+    ccolour_functions.CloseProfile(target);
+    if (transform == NULL) return false;
+    // L* 50 is sample 119 of sRGB.
+    uint8_t black[3] = {0, 0, 0}, shown[3] = {0, 0, 0};
+    ccolour_functions.DoTransform(transform, black, shown, 1);
+    ccolour_functions.DeleteTransform(transform);
+    return shown[1] > 119;
+}
+
 static cmsHTRANSFORM make_transform(
     cmsContext context, cmsHPROFILE source, cmsUInt32Number from, cmsHPROFILE target,
     cmsUInt32Number to, cmsUInt32Number flags) {
     if (target == NULL) return NULL;
+    bool is_light = has_light_black(context, source, from);
+    // The perceptual intent compensates whatever the flags say.
     cmsHTRANSFORM transform = ccolour_functions.CreateTransformTHR(
-        context, source, from, target, to, INTENT_PERCEPTUAL,
-        cmsFLAGS_BLACKPOINTCOMPENSATION | flags);
+        context, source, from, target, to,
+        is_light ? INTENT_RELATIVE_COLORIMETRIC : INTENT_PERCEPTUAL,
+        is_light ? flags : cmsFLAGS_BLACKPOINTCOMPENSATION | flags);
     ccolour_functions.CloseProfile(target);
     return transform;
 }

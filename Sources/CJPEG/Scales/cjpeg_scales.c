@@ -42,9 +42,8 @@ static void convert_without_profile(const uint8_t *inks, uint8_t *rgb, size_t wi
     }
 }
 
-/// Adobe's files store 255 for "no ink", all others 0.
-static void convert_inks(const cjpeg_pixels *pixels, uint8_t *rgb, size_t width, bool is_inverted) {
-    for (size_t index = 0; !is_inverted && index < 4 * width; index++) pixels->inks[index] ^= 255;
+/// 255 is paper, with or without Adobe's marker, as in browsers, Pillow, libvips and ImageMagick.
+static void convert_inks(const cjpeg_pixels *pixels, uint8_t *rgb, size_t width) {
     if (pixels->conversion.convert == NULL) {
         convert_without_profile(pixels->inks, rgb, width);
     } else {
@@ -95,7 +94,7 @@ static void read_row(j_decompress_ptr cinfo, cjpeg_pixels *pixels) {
     JSAMPROW rows[1] = {pixels->is_cmyk ? pixels->inks : target};
     // The library returns no row while it only reads ahead.
     if (jpeg_read_scanlines(cinfo, rows, 1) == 1 && pixels->is_cmyk) {
-        convert_inks(pixels, target, cinfo->output_width, cinfo->saw_Adobe_marker == TRUE);
+        convert_inks(pixels, target, cinfo->output_width);
     }
 }
 

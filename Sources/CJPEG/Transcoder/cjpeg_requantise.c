@@ -300,7 +300,7 @@ static void begin_writing(cjpeg_session *s, const cjpeg_rewriting *rewriting, co
     s->encode_begin = cinterruption_processor_time();
     s->is_encoding = true;
     jpeg_copy_critical_parameters(source, target);
-    // The library marks every CMYK file as Adobe's, which makes readers invert it.
+    // The library would mark every CMYK file as Adobe's.
     if (source->jpeg_color_space == JCS_CMYK) {
         target->write_Adobe_marker = source->saw_Adobe_marker;
     }

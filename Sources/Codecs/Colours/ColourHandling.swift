@@ -22,7 +22,8 @@ struct ColourTarget {
     let stripping: Recipe.Stripping
     /// Whether grey pixels stay grey, and their profile can be stored.
     let carriesGreyProfiles: Bool
-    /// Whether samples keep the meaning that a profile gives them: no step adds sRGB colours.
+    /// Whether samples keep the meaning that a profile of colours gives them: no step adds sRGB
+    /// colours, and they are not grey ones of a JPEG.
     let carriesColourProfiles: Bool
     /// Whether samples of 16 bits stay so.
     let carriesDepth: Bool
@@ -43,11 +44,12 @@ struct ColourTarget {
             case .smallest: recipe.allowedFormats.map(\.encoder)
             case .container, nil: [ImageEncoder?]()
             }
-        carriesColourProfiles = steps?.usesColours != true
+        let keepsMeaning = steps?.usesColours != true
+        carriesColourProfiles = keepsMeaning && !(header.format == .jpeg && header.channels == 1)
         carriesDepth = steps == nil && format == .encoded(.png)
         losesDepth = header.bitDepth > 8 && !carriesDepth
         carriesGreyProfiles =
-            format != nil && carriesColourProfiles
+            format != nil && keepsMeaning
             && encoders.compactMap(\.self).allSatisfy { encoder in
                 // Transparent grey over a colour becomes colour.
                 encoder.carriesGreyProfiles

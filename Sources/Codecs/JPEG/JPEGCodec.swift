@@ -137,10 +137,12 @@ struct JPEGSource: ImageDecoding {
         }
     }
 
-    /// A profile for another kind of pixels is ignored, as browsers do.
+    /// A profile for another kind of pixels is ignored, as browsers do. Grey pixels may have one of
+    /// colours.
     var colours: SourceColours {
-        let profile = file.profile.flatMap {
-            ICCProfile.fits($0, channels: header.channels) ? $0 : nil
+        let kinds = header.channels == 1 ? [1, 3] : [header.channels]
+        let profile = file.profile.flatMap { profile in
+            kinds.contains { ICCProfile.fits(profile, channels: $0) } ? profile : nil
         }
         return header.channels == 4 ? .inks(profile: profile) : SourceColours(profile)
     }

@@ -91,6 +91,35 @@ import Testing
         }
     }
 
+    /// As LittleCMS and browsers show it: no format holds grey pixels with such a profile.
+    @Test func profileOfColoursAppliesToGreyJPEG() throws {
+        let profile = try #require(try Self.profile(of: Sample.bytes("adobe.png")))
+        let grey = Samples.greyJPEG
+        let source = grey[..<2] + JPEGFile.profileSegments(profile) + grey[2...]
+        let shown = try ShownPixels(png: stored(grey, Recipe(encoding: .png)).bytes)
+        let colours = try GeneratedPNG(
+            width: shown.width, height: shown.pixels.count / shown.width, colorType: 2, bitDepth: 8
+        ).bytes { x, y in
+            Array(repeating: Int(shown.pixels[y * shown.width + x].x >> 8), count: 3)
+        }
+        let described = try PNGTests.inserting(PNGFile.profileChunk(profile), into: colours)
+        let recipe = Recipe(.all, encoding: .png).withSize
+        let wanted = try ShownPixels(png: stored(described, recipe).bytes)
+        #expect(Self.difference(shown, wanted) > 2)
+        for specification in ["png", "png,flip=h,flip=h", "jpeg,q=100,flip=h,flip=h", "webp,q=100"]
+        {
+            let recipe = try Recipe(specification: specification)
+            guard recipe.encoding.format?.isMade == true else { continue }
+            let made = try stored(Array(source), recipe)
+            #expect(made.image.colour == .converted)
+            #expect(try Self.colours(made.bytes) == .undeclared)
+            let most = recipe.encoding == .png ? 0 : 4
+            #expect(try Self.difference(Self.shown(made.bytes), wanted) <= most)
+        }
+        let kept = try stored(Array(source), Recipe(quality: 100))
+        #expect(try kept.image.colour == .kept && Self.colours(kept.bytes) == .profile(profile))
+    }
+
     /// Steps add colours of sRGB. Black and white are the same in every space.
     @Test(arguments: ["p3.png", "p3.jpg", "adobe.png", "grey.png"])
     func addedColoursAreOfSRGB(name: String) throws {

@@ -1,5 +1,6 @@
 import CColour
 import CPNG
+import Foundation
 import PrefetchModel
 import SeededRandom
 import Testing
@@ -37,7 +38,7 @@ import Testing
         return Profiles.profile(space: "RGB ", tags: [("A2B0", table)])
     }()
 
-    private static func profile(_ name: String) throws -> [UInt8] {
+    static func profile(_ name: String) throws -> [UInt8] {
         let source = try ColourHandlingTests.Sample.bytes(name)
         return try #require(try ColourHandlingTests.profile(of: source))
     }
@@ -89,6 +90,26 @@ import Testing
         let white = converted(
             [UInt8](repeating: 255, count: 4), by: inks, channels: 4, results: 3, CCOLOUR_FASTEST)
         #expect(white == [255, 255, 255])
+    }
+
+    /// Little CMS 2.14 takes a black that is lighter than mid-grey for mid-grey.
+    @Test func negativesKeepTheirShadows() throws {
+        let falling = Profiles.Curve.parameters(3, [1, -1, 1, 0, 0])
+        let colours = Profiles.rgb(Profiles.sRGBColorants, falling)
+        for (profile, channels, pixels) in [
+            (Profiles.grey(falling), 1, CCOLOUR_GREY), (colours, 3, CCOLOUR_RGB),
+        ] {
+            let transform = try #require(try ColourTransforms.transform(from: profile, pixels))
+            for sample in stride(from: 0, through: 255, by: 15) {
+                let shown = converted(
+                    [UInt8](repeating: UInt8(sample), count: channels), by: transform,
+                    channels: channels, results: channels, CCOLOUR_FASTEST)
+                let light = 1 - Double(sample) / 255
+                let encoded =
+                    light <= 0.0031308 ? 12.92 * light : 1.055 * pow(light, 1 / 2.4) - 0.055
+                #expect(shown.allSatisfy { abs(Double($0) - 255 * encoded) <= 2 }, "\(sample)")
+            }
+        }
     }
 
     // MARK: 16 bits

@@ -91,7 +91,7 @@ enum HandmadeJPEG {
         return head(side: side, components: 1, dc: [0], ac: ac) + bits.bytes + [0xFF, 0xD9]
     }
 
-    /// Four components without Adobe's marker: plain CMYK, not inverted.
+    /// CMYK without Adobe's marker.
     static func plainCMYK(side: Int = 64) -> [UInt8] {
         let dc = (0..<12).map(UInt8.init)
         var bits = Bits()
@@ -149,10 +149,41 @@ struct HandmadeJPEGTests {
         let stored = bytes(
             try processed(source, Recipe(quality: 50, keepsLarger: true)), of: source)
         #expect(stored != source)
-        // 0xFFEE is the marker that makes readers invert.
         #expect(stored.markers(0xEE).isEmpty)
         let before = try Pixels(jpeg: source)
         #expect(before.peakSignalToNoise(try Pixels(jpeg: stored)) > 28)
+    }
+
+    /// Adobe's marker with each colour transform, and without a marker: only YCCK differs.
+    @Test(arguments: [nil, 0, 2] as [UInt8?], [false, true])
+    func fourComponentsAreInverted(transform: UInt8?, hasJFIF: Bool) throws {
+        let plain = HandmadeJPEG.plainCMYK()
+        var segments: [UInt8] = []
+        if hasJFIF {
+            segments += JPEGFile.segment(0xE0, Array("JFIF\0".utf8) + [1, 1, 0, 0, 1, 0, 1, 0, 0])
+        }
+        if let transform {
+            segments += JPEGFile.segment(
+                0xEE, Array("Adobe".utf8) + [0, 100, 0, 0, 0, 0, transform])
+        }
+        // The levels are 200, 120, 40 and 30.
+        let wanted = transform == 2 ? [21, 0, 8] : [24, 14, 5]
+        let marked = plain[..<2] + segments + plain[2...]
+        for recipe in [Recipe(encoding: .png), Recipe(quality: 50, keepsLarger: true)] {
+            let stored = bytes(try processed(Array(marked), recipe), of: Array(marked))
+            let shown = try EncodingTests.raster(stored)
+            for channel in 0..<3 {
+                let mean = shown.reduce(0) { $0 + Int($1[channel]) } / shown.count
+                #expect(abs(mean - wanted[channel]) <= 2)
+            }
+        }
+        // The profile is applied to the same inks.
+        let profile = JPEGFile.profileSegments(try ColourTransformTests.profile("inks.jpg"))
+        let described = try [segments, []].map { segments in
+            try EncodingTests.raster(Array(plain[..<2] + segments + profile + plain[2...]))
+        }
+        #expect((described[0] == described[1]) == (transform != 2))
+        #expect(try described[0] != EncodingTests.raster(Array(marked)))
     }
 
     @Test func limitsMarkers() throws {
