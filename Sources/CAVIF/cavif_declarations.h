@@ -130,6 +130,7 @@ typedef struct {
     int quality, qualityAlpha;
 #endif
     int minQuantizer, maxQuantizer, minQuantizerAlpha, maxQuantizerAlpha;
+    int tileRowsLog2, tileColsLog2;
 } lib_encoder;
 
 #if CAVIF_ABI >= 16

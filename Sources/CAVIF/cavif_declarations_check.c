@@ -116,6 +116,7 @@ MEMBER(lib_encoder, avifEncoder, minQuantizer)
 MEMBER(lib_encoder, avifEncoder, maxQuantizer)
 MEMBER(lib_encoder, avifEncoder, minQuantizerAlpha)
 MEMBER(lib_encoder, avifEncoder, maxQuantizerAlpha)
+MEMBER(lib_encoder, avifEncoder, tileColsLog2)
 
 // Structs that callers make.
 _Static_assert(sizeof(lib_bytes) == sizeof(avifRWData), "avifRWData");

@@ -53,6 +53,19 @@ static lib_image *image_of(
     return has_exif ? image : NULL;
 }
 
+/// The base 2 logarithm of the columns of tiles, so that a tile has at most 4,096 × 2,304 pixels
+/// (AV1, section 5.9.15), in superblocks of either size. aom 3.6.0 states other tiles than it writes
+/// where it chooses the number itself.
+static int tile_columns(uint32_t width, uint32_t height) {
+    int columns = 0;
+    for (uint32_t side = 64; side <= 128; side *= 2) {
+        uint64_t blocks = (uint64_t)((width + side - 1) / side) * ((height + side - 1) / side);
+        uint64_t most = 4096 * 2304 / (side * side);
+        while (most << columns < blocks) columns++;
+    }
+    return columns;
+}
+
 static ccodec_status encode(
     lib_image *image, const ccodec_picture *picture, const cavif_options *options,
     lib_bytes *output, char *message) {
@@ -69,6 +82,7 @@ static ccodec_status encode(
     encoder->codecChoice = LIB_CHOICE_AOM;
     encoder->maxThreads = 1;
     encoder->speed = options->speed;
+    encoder->tileColsLog2 = tile_columns(picture->width, picture->height);
     encoder->minQuantizer = encoder->maxQuantizer = options->quantizer;
     encoder->minQuantizerAlpha = encoder->maxQuantizerAlpha = LIB_QUANTIZER_LOSSLESS;
     status = encoding_status(lib.EncoderWrite(encoder, image, output), message);

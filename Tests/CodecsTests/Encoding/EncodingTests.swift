@@ -288,6 +288,24 @@ struct EncodingTests {
         }
     }
 
+    /// aom 3.6.0 states other tiles than it writes for one side of each limit.
+    @Test(arguments: [(1024, 9000), (1050, 9000), (1050, 8704), (2100, 8740)])
+    func largeAVIFsDecode(width: Int, height: Int) throws {
+        guard let encoder = EncodedImageFormat.avif.encoder else { return }
+        var recipe = Recipe(encoding: .avif)
+        recipe.effort = .fast
+        let interruption = Interruption(CodecLimits(), nil)
+        let raster = try Raster(
+            width: width, height: height, channels: 3, isClear: true, interruption)
+        let made = try encoder.encode(raster, nil, recipe, interruption)
+        try made.withUnsafeBytes { (bytes) throws in
+            let header = try header(of: bytes)
+            let source = try #require(header.format.codec).open(bytes, header, CodecLimits())
+            let shown = try source.raster(at: .full, interruption)
+            #expect(shown.widthInPixels == width && shown.heightInPixels == height)
+        }
+    }
+
     /// AV1 has at most 65536 pixels a side, which recipes are checked for before.
     @Test func refusalsOfEncodersAreInOurWords() throws {
         guard let encoder = EncodedImageFormat.avif.encoder else { return }
