@@ -237,10 +237,9 @@ package struct CodecInvariants {
     private func formats(by recipe: Recipe) -> [ImageFormat] {
         switch recipe.encoding {
         case .original: [header.format]
-        // WebP and PNG hold animations of other formats.
-        case .png where header.isAnimated && recipe.animation == .keep: [header.format, .png]
-        case .webp where header.isAnimated && recipe.animation == .keep: [header.format, .webp]
-        case _ where header.isAnimated && recipe.animation == .keep: [header.format]
+        case .same where header.isAnimated && recipe.animation == .keep,
+            .auto where header.isAnimated && recipe.animation == .keep:
+            [header.format]
         case .same:
             switch header.format {
             case .jpeg, .webp, .avif: [header.format]

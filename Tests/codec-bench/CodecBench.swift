@@ -42,8 +42,11 @@ struct CodecBench {
         switch arguments.first {
         case "resample": resample(rest)
         case "curves":
-            guard rest.count == 1, let bench = CurveBench(contents(of: rest[0])) else {
-                fail("usage: codec-bench curves FILE (a binary PPM of 8 bits)")
+            guard [1, 3].contains(rest.count), var bench = CurveBench(contents(of: rest[0])) else {
+                fail("usage: codec-bench curves FILE [METHOD SPEED] (a binary PPM of 8 bits)")
+            }
+            if rest.count == 3, let method = Int32(rest[1]), let speed = Int32(rest[2]) {
+                (bench.method, bench.speed) = (method, speed)
             }
             bench.run()
         case "placeholders":

@@ -13,13 +13,16 @@ import Glibc
 /// Encodes a picture at each quality of each format, decodes and compares it.
 /// `Scripts/bench/quality-curves` makes its tables from the output.
 ///
-/// Usage: `codec-bench curves FILE`. The file is a binary 8-bit PPM. Standard output has a line for
+/// Usage: `codec-bench curves FILE [METHOD SPEED]`. The file is a binary 8-bit PPM; libwebp's
+/// method and aom's speed are 4 and 6 otherwise. Standard output has a line for
 /// each format and quality: `jpeg`, `webp` or `avif`, the library's own quality, bytes, similarity
 /// (`cpixels_similarity`), CPU seconds for encoding, separated by tabs.
 struct CurveBench {
     private let width: UInt32
     private let height: UInt32
     private let samples: [UInt8]
+    var method: Int32 = 4
+    var speed: Int32 = 6
 
     /// Returns nil for any other kind of file.
     init?(_ file: [UInt8]) {
@@ -103,7 +106,7 @@ struct CurveBench {
 
     #if WebP
         private func encodedWebP(_ quality: Int) -> Bytes? {
-            var options = cwebp_options(is_lossless: false, quality: Float(quality), method: 2)
+            var options = cwebp_options(is_lossless: false, quality: Float(quality), method: method)
             var (bytes, count): (UnsafeMutablePointer<UInt8>?, Int) = (nil, 0)
             return samples.withUnsafeBufferPointer { samples in
                 guard let start = samples.baseAddress else { return nil }
@@ -128,7 +131,7 @@ struct CurveBench {
     #if AVIF
         private func encodedAVIF(_ quantizer: Int) -> Bytes? {
             var options = cavif_options(
-                quantizer: Int32(quantizer), speed: 9, halves_chroma: true, is_grey: false)
+                quantizer: Int32(quantizer), speed: speed, halves_chroma: true, is_grey: false)
             var message = [CChar](repeating: 0, count: Int(CCODEC_MESSAGE_BYTES))
             var (bytes, count): (UnsafeMutablePointer<UInt8>?, Int) = (nil, 0)
             return samples.withUnsafeBufferPointer { samples in

@@ -36,6 +36,8 @@ struct AnimationDescription {
     let plays: Int
     /// Whether no pixel of the canvas is ever transparent.
     let isOpaque: Bool
+    /// Whether every frame has a palette.
+    var hasPalettes = false
 }
 
 /// The place, the time and the effect of one frame.

@@ -14,6 +14,8 @@ final class TransformedAnimation {
     /// four.
     let isOpaque: Bool
     let description: AnimationDescription
+    /// Whether the pictures have the few colours of palettes.
+    let hasPalettes: Bool
     /// The most bytes of a file that is made of it.
     let mostBytes: Int
     /// Processor time for decoding and drawing the frames, of all passes.
@@ -37,6 +39,7 @@ final class TransformedAnimation {
         self.handling = handling
         self.description = description
         isOpaque = description.isOpaque && !steps.addsAlpha
+        hasPalettes = description.hasPalettes && !steps.mixesColours
         mostBytes = encoder.mostBytes(of: header, steps.size).count
     }
 
@@ -102,6 +105,11 @@ struct AnimationCanvas: ~Copyable {
         picture = try Raster(
             width: header.widthInPixels, height: header.heightInPixels, channels: isOpaque ? 3 : 4,
             isClear: true, orientation: header.orientation, interruption)
+    }
+
+    /// Replaces the picture by another one of its size.
+    mutating func show(_ picture: consuming Raster) {
+        self.picture = picture
     }
 
     /// Takes the last frame's effect back, and draws the next one.

@@ -11,7 +11,7 @@ enum EncodedFormat: Equatable {
     /// The result of a recipe; nil where the source is stored unchanged.
     init?(_ recipe: Recipe, of header: ImageHeader, by codec: ImageCodec) {
         if recipe.encoding == .original { return nil }
-        if header.isAnimated, recipe.animation != .first {
+        if header.keepsFrames(for: recipe) {
             self = codec.same.keeping == .never ? .encoded(codec.same.encoded) : .container
         } else if header.keepsData(for: recipe, codec.same) {
             self = .container

@@ -4,8 +4,8 @@ internal import PrefetchModel
 ///
 /// Results have the same quality if they are as similar to the picture as a JPEG of the requested
 /// quality. WebP and AVIF are encoded by their ``QualityCurve``, decoded and compared, and encoded
-/// again if they are better or worse. Lossless formats are tried for flat pictures only, since they
-/// are never the smallest for a photograph.
+/// again if they are better or worse. Lossless formats are tried for flat and smooth pictures only,
+/// since they are never the smallest for a photograph.
 struct FormatChoice {
     struct Candidate {
         let image: ProcessedImage
@@ -49,7 +49,13 @@ struct FormatChoice {
         let isCompared = formats.contains { $0.encoder?.curve != nil }
         let reference = isCompared ? try reference(of: picture) : 1
         var best = own
+        let isFlat = picture.isFlat
         for format in formats {
+            if format.encoder?.isLossless == true, !isFlat, let best, best.isGood,
+                !picture.mayBeSmallerLossless(than: best.byteCount)
+            {
+                continue
+            }
             let made = try made(format, of: picture, exif: exif, reference, beside: best)
             best = best.map { $0.isWorse(than: made) ? made : $0 } ?? made
         }
@@ -63,8 +69,8 @@ struct FormatChoice {
         return image
     }
 
-    /// The formats to try, in the order of the cases. JPEG is tried for a transparent picture only
-    /// if nothing else is allowed, and PNG only for flat pictures or if nothing else is allowed.
+    /// The formats to try, lossless ones last. JPEG is tried for a transparent picture only if
+    /// nothing else is allowed.
     private func formats(
         for picture: borrowing Raster, beside own: Candidate?, _ isTransparent: Bool
     ) -> [EncodedImageFormat] {
@@ -79,8 +85,8 @@ struct FormatChoice {
             if !others.isEmpty || own != nil { formats = others }
         }
         if isTransparent { prefer(\.hasAlpha) }
-        if !picture.isFlat { prefer { !$0.isLossless } }
-        return formats
+        let lossless = formats.filter { $0.encoder?.isLossless == true }
+        return formats.filter { !lossless.contains($0) } + lossless
     }
 
     /// The smallest good result in one format, or else the last trial. `best` is of other formats.

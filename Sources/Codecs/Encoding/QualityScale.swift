@@ -18,6 +18,11 @@ enum QualityScale {
         0.007, 0.004,
     ]
 
+    /// The usual similarity of a JPEG of a quality, 1…100.
+    static func similarity(of quality: Int) -> Double {
+        1 - value(at: Double(quality), in: dissimilarities, over: qualities)
+    }
+
     /// Searches for the quality at which a picture is as similar to its source as a JPEG of the
     /// requested quality: first by the curve, then by the results for this picture.
     struct Search {
@@ -81,7 +86,7 @@ enum QualityScale {
     static func quality(
         ofSimilarity similarity: Double, where reference: Double, is quality: Int
     ) -> Double {
-        let usual = value(at: Double(quality), in: dissimilarities, over: qualities)
+        let usual = 1 - Self.similarity(of: quality)
         let relative = (1 - similarity) / max(1 - reference, 1e-6)
         return value(at: -usual * relative, in: qualities, over: dissimilarities.map { -$0 })
     }

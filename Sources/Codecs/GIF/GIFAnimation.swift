@@ -12,7 +12,7 @@
                 frames: file.frames, plays: file.plays,
                 // The canvas before the first frame is transparent.
                 isOpaque: !file.hasAlpha && !first.contains(DISPOSE_PREVIOUS)
-                    && !all.contains(DISPOSE_BACKGROUND))
+                    && !all.contains(DISPOSE_BACKGROUND), hasPalettes: true)
         }
 
         func decodeFrames(

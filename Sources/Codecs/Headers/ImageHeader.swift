@@ -106,6 +106,13 @@ package struct ImageHeader: Hashable, Sendable {
         return same
     }
 
+    /// Whether a result without steps has the source's own frames. A format that the recipe names
+    /// is made, of the first frame unless it has animations.
+    func keepsFrames(for recipe: Recipe) -> Bool {
+        isAnimated && recipe.animation != .first
+            && (recipe.encoding.format?.rawValue ?? format.rawValue) == format.rawValue
+    }
+
     /// Whether the result is the source's own data, without an attempt to encode it.
     ///
     /// A lossy picture within ``qualityTolerance`` of the recipe's quality is kept.

@@ -212,7 +212,8 @@ extension PNGSource: AnimationDecoding {
             !hasAlpha && controls.first?.covers(header.widthInPixels, header.heightInPixels) == true
             && controls.first?.disposal != .previous && controls.allSatisfy(\.keepsOpacity)
         return AnimationDescription(
-            frames: animation.count, plays: animation.plays, isOpaque: isOpaque)
+            frames: animation.count, plays: animation.plays, isOpaque: isOpaque,
+            hasPalettes: file.colorType == 3)
     }
 
     func decodeFrames(

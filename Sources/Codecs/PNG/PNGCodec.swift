@@ -27,7 +27,7 @@ extension PNGSource {
         let made = memoryOfMaking(of: header, for: recipe)
         let basis = EstimateBasis(header, recipe)
         let format = EncodedFormat(recipe, of: header, by: .png)
-        guard let format, !header.isAnimated || recipe.animation == .first else { return made }
+        guard let format, !header.keepsFrames(for: recipe) else { return made }
         let reading = basis.margin + wholeBytes(of: header, rows: basis.rows)
         // Rows without alpha are a copy, made after reading.
         let converting =
@@ -54,7 +54,7 @@ extension PNGSource {
         let format = EncodedFormat(recipe, of: header, by: .png)
         switch format {
         case nil: return MemoryEstimate(peak: basis.margin + frame, result: 0, raster: 0)
-        case _ where header.isAnimated && recipe.animation != .first:
+        case _ where header.keepsFrames(for: recipe):
             return MemoryEstimate(peak: basis.margin + 2 * source, result: source, raster: 0)
         case .encoded(.png), .container:
             let written = max(basis.rows, basis.turnedRows)

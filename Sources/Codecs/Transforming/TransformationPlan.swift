@@ -45,6 +45,15 @@ struct TransformationPlan {
             }
         }
     }
+    /// Whether steps make many colours of few.
+    var mixesColours: Bool {
+        steps.contains { step in
+            switch step {
+            case .crop, .turn, .tint, .grey, .canvas: false
+            case .resample, .blur, .tilt, .round, .overlay: true
+            }
+        }
+    }
     /// Whether steps may make opaque pictures transparent.
     var addsAlpha: Bool {
         steps.contains { step in

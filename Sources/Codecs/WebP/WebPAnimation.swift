@@ -23,15 +23,21 @@
             _ body: (borrowing Raster, FrameControl) throws(CodecError) -> Void
         ) throws(CodecError) {
             for (index, frame) in file.frames.enumerated() {
-                let raster = try Raster(
-                    width: frame.control.width, height: frame.control.height, channels: 4,
-                    interruption)
-                try decode(
-                    frame: index,
-                    into: cwebp_rows(first: raster.firstSample, stride: raster.stride, channels: 4),
-                    interruption)
-                try body(raster, frame.control)
+                try body(raster(ofFrame: index, interruption), frame.control)
             }
+        }
+
+        fileprivate func raster(
+            ofFrame index: Int, _ interruption: Interruption
+        ) throws(CodecError) -> Raster {
+            let control = file.frames[index].control
+            let raster = try Raster(
+                width: control.width, height: control.height, channels: 4, interruption)
+            try decode(
+                frame: index,
+                into: cwebp_rows(first: raster.firstSample, stride: raster.stride, channels: 4),
+                interruption)
+            return raster
         }
     }
 
@@ -43,60 +49,115 @@
             encode: WebPAnimationEncoding.encoded)
     }
 
-    enum WebPAnimationEncoding {
-        /// Writes the frames by libwebp's encoder of animations: lossless if the first one would be
-        /// and the result fits, else at the recipe's quality or the quality that fits its largest
-        /// size. Equal neighbours become one frame.
+    /// Writes the frames by libwebp's encoder of animations. Equal neighbours become one frame.
+    struct WebPAnimationEncoding {
+        private let animation: TransformedAnimation
+        private let metadata: WebPEncoding.WebPMetadata
+        private let recipe: Recipe
+        private let interruption: Interruption
+
+        /// Frames of palettes are written lossless if that fits; others if lossy coding smears
+        /// them. libwebp's `allow_mixed` takes the smaller coding of each frame, however wrong its
+        /// colours are.
         static func encoded(
             _ animation: TransformedAnimation, exif: [UInt8]?, by recipe: Recipe,
             _ interruption: Interruption
         ) throws(CodecError) -> ImageBytes {
-            let metadata = WebPEncoding.WebPMetadata(profile: animation.profile, exif: exif)
-            return try QualitySearch.fitting(recipe) {
+            let encoding = WebPAnimationEncoding(
+                animation: animation,
+                metadata: WebPEncoding.WebPMetadata(profile: animation.profile, exif: exif),
+                recipe: recipe, interruption: interruption)
+            let most = min(animation.mostBytes, recipe.maximumStoredBytes ?? .max)
+            if animation.hasPalettes, let lossless = try encoding.made(.lossless, most) {
+                return lossless
+            }
+            return try encoding.chosen(most: most)
+        }
+
+        /// The lossy file, or a lossless one of at most `most` bytes, unless that is larger: then
+        /// if the lossy one differs visibly and is not far smaller.
+        private func chosen(most: Int) throws(CodecError) -> ImageBytes {
+            let survey = try survey()
+            var lossless: ImageBytes?
+            if survey.isSmeared { lossless = try made(.lossless, most) }
+            let lossy = try QualitySearch.fitting(recipe) {
                 (quality, most) throws(CodecError) -> ImageBytes? in
                 let isFirst = most == .max / 4
-                let made = try encoded(
-                    animation, quality, isFirst ? animation.mostBytes : most, metadata, recipe,
-                    mayBeLossless: isFirst, interruption)
-                if made == nil, isFirst { throw .tooLargeAnimation(animation) }
-                return made
+                let made = try made(.quality(quality), isFirst ? animation.mostBytes : most)
+                guard made == nil, isFirst else { return made }
+                guard let lossless else { throw .tooLargeAnimation(animation) }
+                return lossless
             }
+            let frames = try lossy.withUnsafeBytes { (bytes) throws(CodecError) in
+                max(try WebPFile(bytes).frames.count, 1)
+            }
+            // The library takes frames that differ a little for equal.
+            let hasAllFrames = frames == survey.frames
+            if lossless == nil, !hasAllFrames { lossless = try made(.lossless, most) }
+            guard let lossless else { return lossy }
+            guard lossy.count < lossless.count else { return lossless }
+            // Every file takes a block of the disk.
+            if lossless.count > max(4 * lossy.count, 4_096) { return lossy }
+            guard hasAllFrames else { return lossless }
+            return try isClose(lossy) ? lossy : lossless
+        }
+
+        /// Whether lossy coding would smear any frame, and the number of frames that differ from
+        /// the last one.
+        private func survey() throws(CodecError) -> (isSmeared: Bool, frames: Int) {
+            var (isSmeared, frames) = (false, 0)
+            var before: Raster?
+            try animation.forEachFrame { picture, _ throws(CodecError) in
+                isSmeared = isSmeared || WebPEncoding.isSmeared(picture)
+                if before?.isEqual(to: picture) != true { frames += 1 }
+                before = try picture.copy()
+            }
+            return (isSmeared, frames)
+        }
+
+        /// Whether each frame of a file is as similar to its picture as a JPEG of the recipe's
+        /// quality usually is.
+        private func isClose(_ file: ImageBytes) throws(CodecError) -> Bool {
+            let least = QualityScale.similarity(of: recipe.quality)
+            var isClose = true
+            try file.withUnsafeBytes { (bytes) throws(CodecError) in
+                var shown = try WebPPlayback(bytes, interruption)
+                var time = 0
+                try animation.forEachFrame { picture, delay throws(CodecError) in
+                    try shown.advance(to: time, interruption)
+                    let similarity = try shown.similarity(to: picture, interruption)
+                    if similarity < least { isClose = false }
+                    time += WebPAnimationEncoding.milliseconds(delay)
+                }
+            }
+            return isClose
         }
 
         /// The whole file; nil where it would have more bytes than `most`.
-        private static func encoded(
-            _ animation: TransformedAnimation, _ quality: Int, _ most: Int,
-            _ metadata: WebPEncoding.WebPMetadata, _ recipe: Recipe, mayBeLossless: Bool,
-            _ interruption: Interruption
+        private func made(
+            _ coding: WebPEncoding.WebPCoding, _ most: Int
         ) throws(CodecError) -> ImageBytes? {
             var encoder: OpaquePointer?
             defer { if let encoder { cwebp_animation_free(encoder) } }
+            var options = WebPEncoding.options(coding, recipe)
             var time = 0
             try animation.forEachFrame { picture, delay throws(CodecError) in
                 guard var pixels = picture.picture else { throw .outOfMemory("no pixels") }
                 if encoder == nil {
-                    var isLossless = false
-                    if mayBeLossless {
-                        isLossless = try WebPEncoding.isLossless(
-                            beginningWith: picture, quality, recipe, interruption)
-                    }
-                    var options = WebPEncoding.options(
-                        isLossless ? .lossless : .quality(quality), recipe)
                     let status = cwebp_animation_begin(
                         pixels.width, pixels.height, UInt32(clamping: animation.description.plays),
                         &options, interruption.pointer, &encoder)
-                    try check(status, interruption)
+                    try check(status)
                 }
                 guard let encoder else { throw .outOfMemory("no memory for the encoder") }
-                try check(cwebp_animation_add(encoder, &pixels, UInt32(time)), interruption)
-                // The library's times have 31 bits, and a frame's 24.
-                time = min(time + min(delay.units(perSecond: 1_000), mostDelay), Int(Int32.max))
+                try check(cwebp_animation_add(encoder, &pixels, UInt32(time)))
+                time = min(time + WebPAnimationEncoding.milliseconds(delay), Int(Int32.max))
             }
             guard let encoder else { throw .encodingFailed("no frames") }
             var (bytes, count): (UnsafeMutablePointer<UInt8>?, Int) = (nil, 0)
             let status = cwebp_animation_end(encoder, UInt32(time), most, &bytes, &count)
             if status == CCODEC_LIMIT { return nil }
-            try check(status, interruption)
+            try check(status)
             guard let bytes else { throw .outOfMemory("no output") }
             let made = ImageBytes(owning: bytes, count: count)
             let file = try WebPEncoding.file(
@@ -105,18 +166,58 @@
             return file.count <= most ? file : nil
         }
 
-        /// In milliseconds.
-        private static let mostDelay = 1 << 24 - 1
+        /// The library's times have 31 bits, and a frame's 24.
+        private static func milliseconds(_ delay: FrameDelay) -> Int {
+            min(delay.units(perSecond: 1_000), 1 << 24 - 1)
+        }
 
-        private static func check(
-            _ status: ccodec_status, _ interruption: Interruption
-        ) throws(CodecError) {
+        private func check(_ status: ccodec_status) throws(CodecError) {
             switch status {
             case CCODEC_OK: return
             case CCODEC_INTERRUPTED: throw interruption.error
             case CCODEC_OUT_OF_MEMORY: throw .outOfMemory("no memory for the encoder")
             default: throw .encodingFailed("no WebP holds the animation")
             }
+        }
+    }
+
+    /// The picture that a file shows as time passes.
+    private struct WebPPlayback: ~Copyable {
+        private let source: WebPSource
+        private var canvas: AnimationCanvas
+        private var next = 0
+        /// In milliseconds.
+        private var startOfNext = 0
+
+        /// The bytes must outlive the value.
+        init(
+            _ file: UnsafeRawBufferPointer, _ interruption: Interruption
+        ) throws(CodecError) {
+            let header = try WebPSource.header(of: file)
+            let source = try WebPSource(file, header: header, limits: CodecLimits())
+            var canvas = try AnimationCanvas(of: header, isOpaque: false, interruption)
+            // Equal frames have become a still picture.
+            if source.file.frames.isEmpty {
+                canvas.show(try source.raster(at: .full, interruption))
+            }
+            self.source = source
+            self.canvas = canvas
+        }
+
+        mutating func advance(to time: Int, _ interruption: Interruption) throws(CodecError) {
+            while next < source.file.frames.count, startOfNext <= time {
+                let control = source.file.frames[next].control
+                let raster = try source.raster(ofFrame: next, interruption)
+                try canvas.draw(raster, control, interruption)
+                startOfNext += control.delay.units(perSecond: 1_000)
+                next += 1
+            }
+        }
+
+        func similarity(
+            to picture: borrowing Raster, _ interruption: Interruption
+        ) throws(CodecError) -> Double {
+            try canvas.picture.similarity(to: picture, interruption)
         }
     }
 #else

@@ -2,9 +2,9 @@ internal import CPNG
 internal import PrefetchModel
 
 extension QualityCurve {
-    /// libwebp's quality, 0…100, with method 2.
+    /// libwebp's quality, 0…100, with method 4.
     static let libwebp = QualityCurve(
-        values: [0, 5, 15, 30, 41, 51, 64, 75, 79, 82, 86, 90, 95, 98, 100])
+        values: [0, 5, 15, 29, 40, 50, 59, 73, 77, 80, 84, 89, 94, 98, 100])
 }
 
 #if WebP
@@ -31,8 +31,8 @@ extension QualityCurve {
         /// Writes a raster with its orientation applied, at the recipe's quality or the quality
         /// that fits its largest size.
         ///
-        /// A flat picture is also written lossless, which is kept if smaller; for strong colours,
-        /// if at most four times as large.
+        /// A flat or smooth picture is also written lossless, which is kept if smaller; for strong
+        /// colours, if at most four times as large.
         static func encoded(
             _ raster: consuming Raster, exif: [UInt8]?, by recipe: Recipe,
             _ interruption: Interruption
@@ -44,10 +44,13 @@ extension QualityCurve {
                 (quality, most) throws(CodecError) -> ImageBytes? in
                 try encoded(plain, .quality(quality), metadata, recipe, most, interruption)
             }
-            if isSmeared(plain) {
-                try interruption.check()
-                let most = mostLosslessBytes(
-                    of: plain, for: made.count, limit: recipe.maximumStoredBytes ?? .max)
+            let isSmeared = isSmeared(plain)
+            try interruption.check()
+            if isSmeared || isSmooth(plain, beside: made.count) {
+                let most =
+                    isSmeared && !plain.isFlat
+                    ? max(made.count, min(4 * made.count, recipe.maximumStoredBytes ?? .max))
+                    : made.count
                 if try isWorthLossless(plain, recipe, most, interruption) {
                     made =
                         try encoded(plain, .lossless, metadata, recipe, most, interruption) ?? made
@@ -58,32 +61,15 @@ extension QualityCurve {
 
         /// Whether lossy encoding would smear a picture that a JPEG would store with full chroma.
         /// WebP has one chroma sample for two by two pixels.
-        private static func isSmeared(_ raster: borrowing Raster) -> Bool {
+        static func isSmeared(_ raster: borrowing Raster) -> Bool {
             var rows = raster.rows
             return raster.widthInPixels * raster.heightInPixels <= mostPixelsOfLossless
                 && !JPEGEncoding.halvesChroma(&rows)
         }
 
-        /// The most bytes of a lossless file to be stored instead of a lossy one.
-        private static func mostLosslessBytes(
-            of raster: borrowing Raster, for lossyBytes: Int, limit: Int
-        ) -> Int {
-            raster.isFlat ? lossyBytes : max(lossyBytes, min(4 * lossyBytes, limit))
-        }
-
-        /// Whether an animation that begins with the picture is written lossless: as the picture
-        /// alone would be.
-        static func isLossless(
-            beginningWith raster: borrowing Raster, _ quality: Int, _ recipe: Recipe,
-            _ interruption: Interruption
-        ) throws(CodecError) -> Bool {
-            guard isSmeared(raster) else { return false }
-            try interruption.check()
-            let none = WebPMetadata(profile: nil, exif: nil)
-            let lossy = try encoded(raster, .quality(quality), none, recipe, .max / 4, interruption)
-            guard let lossy else { return false }
-            let most = mostLosslessBytes(of: raster, for: lossy.count, limit: .max)
-            return try encoded(raster, .lossless, none, recipe, most, interruption) != nil
+        private static func isSmooth(_ raster: borrowing Raster, beside lossyBytes: Int) -> Bool {
+            raster.widthInPixels * raster.heightInPixels <= mostPixelsOfLossless
+                && raster.mayBeSmallerLossless(than: lossyBytes)
         }
 
         /// Whether the picture is likely to have at most `most` bytes lossless, by a sample of its
@@ -157,12 +143,12 @@ extension QualityCurve {
             }
         }
 
-        /// libwebp's method; above 2, more time brings little.
+        /// libwebp's method. 4 is the default of libwebp, Pillow and libvips.
         private static func method(_ recipe: Recipe) -> Int32 {
             switch recipe.effort {
-            case .fast: 1
-            case .balanced: 2
-            case .small: 4
+            case .fast: 2
+            case .balanced: 4
+            case .small: 6
             }
         }
 

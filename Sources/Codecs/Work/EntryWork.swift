@@ -141,8 +141,18 @@ struct EntryWork: ~Copyable {
             var image = try format.encoded(raster, exif: exif, by: recipe, interruption)
             image.decodeDuration = duration
             image.colour = handling.treatment
-            return try keptData(insteadOf: image, by: recipe) ?? image
+            return withoutFrames(try keptData(insteadOf: image, by: recipe) ?? image, recipe)
         }
+    }
+
+    /// Notes frames that the recipe keeps, and the result's format does not hold.
+    private func withoutFrames(_ image: ProcessedImage, _ recipe: Recipe) -> ProcessedImage {
+        guard header.isAnimated, recipe.animation == .keep else { return image }
+        var image = image
+        image.framesOfSource = header.frames
+        source.note.note(
+            ImageWarning(text: "only the first of \(header.frames) frames is stored"))
+        return image
     }
 
     /// The source's data, if the new encoding is no smaller and shows the same colours.
@@ -225,9 +235,8 @@ struct EntryWork: ~Copyable {
         var image = try format.encoded(picture, exif: exif, by: recipe, interruption)
         image.decodeDuration = decodeDuration
         image.encodeDuration += duration
-        if header.isAnimated, recipe.animation == .keep { image.framesOfSource = header.frames }
         image.colour = handling.treatment
-        return image
+        return withoutFrames(image, recipe)
     }
 
     private mutating func animated(

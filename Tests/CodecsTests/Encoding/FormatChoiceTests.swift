@@ -133,6 +133,30 @@ struct FormatChoiceTests {
         #expect(try EncodingTests.raster(made.bytes) == EncodingTests.raster(source))
     }
 
+    /// Gradients have few equal neighbours, like photographs.
+    @Test(
+        arguments: [(80, 60), (640, 400)],
+        [
+            { x, y in [x % 256, y % 256, (x + y) / 5 % 256] }, { x, y in [x * 255 / 640, 90, 40] },
+            { x, y in [128, 128, 128, (x + y) / 4 % 255 + 1] },
+        ] as [@Sendable (Int, Int) -> [Int]])
+    func gradientsAreLossless(
+        size: (width: Int, height: Int), colour: @Sendable (Int, Int) -> [Int]
+    ) throws {
+        let channels = colour(0, 0).count
+        let source = try GeneratedPNG(
+            width: size.width, height: size.height, colorType: channels == 3 ? 2 : 6, bitDepth: 8
+        ).bytes(colour)
+        let png = try stored(source, Recipe(encoding: .png))
+        if EncodedImageFormat.webp.isMade {
+            let webP = try stored(source, Recipe(encoding: .webp))
+            #expect(try EncodingTests.raster(webP.bytes) == EncodingTests.raster(source))
+            #expect(webP.bytes.count < png.bytes.count)
+        }
+        let smallest = try stored(source, FormatChoiceTests.smallest(of: [.jpeg, .png]))
+        #expect(smallest.bytes.count <= png.bytes.count)
+    }
+
     @Test func keepsAnimations() throws {
         for sample in FormatSample.taken {
             let source = try sample.bytes

@@ -141,15 +141,10 @@ import Testing
     func followsAnimationOption(encoding: Recipe.Encoding) throws {
         let source = Animation().file
         var recipe = Recipe(encoding: encoding)
-        if encoding == .webp {
-            #expect(
-                try stored(source, recipe).image.format
-                    == (encoding.format?.isMade == true ? .webp : .png))
-        } else {
+        if encoding == .same || encoding == .auto || encoding == .png || encoding == .original {
             #expect(try stored(source, recipe).bytes == (try stored(source)).bytes)
         }
-        #expect(try imageHeader(stored(source, recipe).bytes).isAnimated)
-        guard encoding != .original else { return }
+        guard encoding != .original, encoding.format?.isMade != false else { return }
         for stripping in Recipe.Stripping.allCases {
             recipe.stripping = stripping
             recipe.animation = .first

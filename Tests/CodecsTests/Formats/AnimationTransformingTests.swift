@@ -201,6 +201,12 @@ struct AnimationTransformingTests {
         return recipe
     }
 
+    /// A specification that may end with a comma.
+    private func recipe(_ specification: String) throws -> Recipe {
+        let parts = specification.split(separator: ",", omittingEmptySubsequences: true)
+        return try Recipe(specification: parts.joined(separator: ","))
+    }
+
     /// The same times in units; a second has `perSecond` of them.
     private func timed(_ frames: [Shown], perSecond: Int) -> [Shown] {
         frames.map {
@@ -264,6 +270,28 @@ struct AnimationTransformingTests {
         }
     }
 
+    #if GIF && WebP
+        /// Palettes stay exact, unless that exceeds a limit, and after steps that mix few colours.
+        @Test(arguments: [opaque, binary], ["", "flip=h", "crop=20x15", "border=2,#00ff00"])
+        func palettesStayExactInWebP(alphas: [UInt8], steps: String) throws {
+            for seed in 0..<20 {
+                let sample = Sample(seed: UInt64(seed), alphas: alphas, isStaticImageAFrame: true)
+                let source = try gif(of: sample.file)
+                let exact = try stored(source, recipe("png,\(steps)"))
+                let wanted = merged(timed(try Self.shown(exact.bytes).frames, perSecond: 1_000))
+                guard wanted.count > 1 else { continue }
+                for quality in [30, 100] {
+                    var recipe = try recipe("webp,\(steps)")
+                    recipe.quality = quality
+                    let made = try stored(source, recipe)
+                    #expect(try Self.shown(made.bytes).frames == wanted, "seed \(seed)")
+                    recipe.maximumStoredBytes = made.bytes.count - 1
+                    #expect(try stored(source, recipe).bytes != made.bytes)
+                }
+            }
+        }
+    #endif
+
     #if GIF
         /// The pixels of a GIF are opaque or transparent.
         private func gif(of file: [UInt8]) throws -> [UInt8] {
@@ -302,6 +330,20 @@ struct AnimationTransformingTests {
                         == expected.map { Shown(picture: $0.picture.mirrored, delay: $0.delay) },
                     "seed \(seed)")
                 #expect(mirrored.plays == sample.plays)
+            }
+        }
+
+        /// Pillow and libvips clear a frame to a colour if it has no transparent index.
+        @Test func clearedFramesHaveATransparentIndex() throws {
+            for seed in 0..<60 {
+                let sample = Sample(
+                    seed: UInt64(seed), alphas: Self.binary, isStaticImageAFrame: true)
+                let source = try gif(of: sample.file)
+                for start in source.indices.dropLast(8)
+                where source[start...].starts(with: [0x21, 0xF9, 4]) {
+                    let flags = source[start + 3]
+                    if flags >> 2 & 7 == 2 { #expect(flags & 1 == 1, "seed \(seed)") }
+                }
             }
         }
 
@@ -541,17 +583,37 @@ struct AnimationTransformingTests {
 
     // MARK: First frames
 
-    @Test(arguments: [Recipe.Encoding.jpeg, .avif])
-    func formatsWithoutFramesTakeTheFirst(encoding: Recipe.Encoding) throws {
+    /// Formats that have no animations take the first frame, and say so.
+    @Test(arguments: [Recipe.Encoding.jpeg, .png, .webp, .avif], ["", "flip=v", "10x10!"])
+    func namedFormatsAreGiven(encoding: Recipe.Encoding, steps: String) throws {
         guard encoding.format?.isMade == true else { return }
         let sample = Sample(seed: 5, alphas: Self.opaque, isStaticImageAFrame: true)
-        let made = try stored(sample.file, recipe(encoding, [.flip(.vertical)]))
-        #expect(made.image.format.rawValue == encoding.rawValue)
-        #expect(made.image.framesOfSource == sample.frames.count)
-        var first = recipe(encoding, [.flip(.vertical)])
-        first.animation = .first
-        #expect(try stored(sample.file, first).image.framesOfSource == nil)
-        #expect(try stored(sample.file, first).bytes == made.bytes)
+        let names: [ImageFormat: String] = [
+            .gif: "animation", .webp: "animation", .avif: "sequence",
+        ]
+        let sources =
+            try [sample.file]
+            + names.filter { CodecLibraries.decodes($0.key) }.map {
+                try FormatSample.named($0.value, $0.key)
+            }
+        for source in sources {
+            let (format, frames) = try (imageHeader(source).format, Self.shown(source).frames.count)
+            var recipe = try recipe("\(encoding.rawValue),\(steps)")
+            let isKept = format == .avif && steps.isEmpty
+            let isAnimated = encoding == .png || encoding == .webp || encoding == .avif && isKept
+            let made = try stored(source, recipe)
+            #expect(made.image.format.rawValue == encoding.rawValue)
+            #expect(try imageHeader(made.bytes).isAnimated == isAnimated)
+            #expect(made.image.framesOfSource == (isAnimated ? nil : frames))
+            let text = isAnimated ? nil : "only the first of \(frames) frames is stored"
+            #expect(try warning(source, recipe)?.text == text)
+            recipe.animation = .first
+            let first = try stored(source, recipe)
+            #expect(first.image.format.rawValue == encoding.rawValue)
+            #expect(first.image.framesOfSource == nil)
+            #expect(try warning(source, recipe) == nil)
+            if !isAnimated { #expect(first.bytes == made.bytes) }
+        }
     }
 
     @Test func damagedFrameIsNamed() throws {

@@ -96,10 +96,7 @@ struct FormatTests {
         let own: ImageFormat = sample.format == .icon ? .png : sample.format
         let same = try stored(source)
         #expect(same.image.format == own)
-        // An animation stays an animation, whatever the encoding.
-        let jpeg = try stored(source, Recipe(encoding: .jpeg))
-        #expect(jpeg.image.format == (header.isAnimated ? own : .jpeg))
-        if header.isAnimated { #expect(jpeg.bytes == same.bytes) }
+        #expect(try stored(source, Recipe(encoding: .jpeg)).image.format == .jpeg)
         var first = Recipe(encoding: .jpeg)
         first.animation = .first
         #expect(try stored(source, first).image.format == .jpeg)
