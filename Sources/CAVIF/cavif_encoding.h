@@ -54,8 +54,8 @@ static lib_image *image_of(
 }
 
 /// The base 2 logarithm of the columns of tiles, so that a tile has at most 4,096 × 2,304 pixels
-/// (AV1, section 5.9.15), in superblocks of either size. aom 3.6.0 states other tiles than it writes
-/// where it chooses the number itself.
+/// (AV1, section 5.9.15), in superblocks of either size. aom 3.6.0 states other tiles than it
+/// writes where it chooses the number itself.
 static int tile_columns(uint32_t width, uint32_t height) {
     int columns = 0;
     for (uint32_t side = 64; side <= 128; side *= 2) {

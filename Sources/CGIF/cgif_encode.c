@@ -267,10 +267,12 @@ static ccodec_status reduce(cgif_writer *w, const rectangle *part, int most, pal
 
 /// Gives every pixel of the part an index. Pixels that are shown already become transparent.
 ///
-/// - `transparent_index`: -1 if every pixel is drawn.
+/// - `is_cleared`: whether the part is cleared afterwards. Pillow and libvips clear it to a colour
+///   unless the frame has a transparent index.
+/// - `transparent_index`: -1 if there is none.
 static ccodec_status make_indices(
-    cgif_writer *w, const rectangle *part, palette *p, int *transparent_index) {
-    bool draws_all = true;
+    cgif_writer *w, const rectangle *part, bool is_cleared, palette *p, int *transparent_index) {
+    bool draws_all = !is_cleared;
     for (uint32_t y = part->top; y < part->bottom && draws_all; y++) {
         for (uint32_t x = part->left; x < part->right && draws_all; x++) {
             size_t at = (size_t)y * w->width + x;
@@ -363,8 +365,8 @@ static ccodec_status put_last(cgif_writer *w, const uint8_t *next) {
     if (is_empty(&part)) part = (rectangle){0, 0, 1, 1};
     palette p;
     int transparent_index = -1;
-    ccodec_status status = make_indices(w, &part, &p, &transparent_index);
     bool is_cleared = !is_empty(&cleared);
+    ccodec_status status = make_indices(w, &part, is_cleared, &p, &transparent_index);
     if (status == CCODEC_OK) status = put(w, &part, &p, transparent_index, is_cleared);
     if (status != CCODEC_OK) return status;
     memcpy(w->shown, w->last, 4 * (size_t)w->width * w->height);

@@ -14,6 +14,8 @@
             var isAlpha = false
             /// Whether the picture is one of several layers.
             var isLayered = false
+            /// The boxes `irot`, `imir` and `clap`, without their lengths.
+            var transforms: [[UInt8]] = []
             /// The first bytes of the data.
             var data: Range<Int>?
         }
@@ -51,6 +53,12 @@
                 guard item.type != 0 else { return nil }
                 return "a main picture that is neither AV1 nor a grid of it"
             }
+            // Up to 1.3 libavif turns alpha like the picture.
+            let isAlphaTurned = items.values.contains {
+                $0.isAlpha && $0.auxiliaryFor.contains(main) && !$0.transforms.isEmpty
+                    && $0.transforms != item.transforms
+            }
+            if isAlphaTurned { return "alpha that is turned or cut unlike its picture" }
             guard item.type == Box.code("grid") else { return nil }
             let places = item.tiles.compactMap { order[$0] }
             if places != places.sorted() { return "tiles that are not in the order of its items" }
@@ -203,6 +211,11 @@
             case Box.code("auxC"):
                 item.isAlpha = namesAlpha(UnsafeRawBufferPointer(rebasing: source[start...]))
             case Box.code("a1lx"), Box.code("a1op"), Box.code("lsel"): item.isLayered = true
+            case Box.code("irot"), Box.code("imir"), Box.code("clap"):
+                // No item has more; the longest has 32 bytes.
+                guard item.transforms.count < 3 else { break }
+                item.transforms.append(
+                    [UInt8](source[property.start + 4..<property.payload.upperBound].prefix(36)))
             default: break
             }
         }

@@ -55,6 +55,19 @@ struct LibraryLimitTests {
         }
     }
 
+    /// Libraries differ in whether alpha follows its own turn or that of the picture.
+    @Test func refusesAlphaTurnedUnlikeItsPicture() throws {
+        var source = try FormatSample.named("alpha", .avif)
+        #expect(refusal(source) == nil)
+        let property = try place("pixi", in: source, last: true)
+        source.replaceSubrange(property..<property + 5, with: Array("irot".utf8) + [1])
+        guard case .unsupported(let text)? = refusal(source) else {
+            Issue.record("\(String(describing: refusal(source)))")
+            return
+        }
+        #expect(text.contains("alpha that is turned"))
+    }
+
     /// 64 by 64 pixels of 4:2:0, which the container calls 4:4:4, with an aperture of one pixel at
     /// an odd place. libavif checks it again with the data's subsampling, and drops it.
     private static var aperture: Data? {
