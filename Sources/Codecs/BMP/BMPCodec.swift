@@ -3,7 +3,7 @@ internal import PrefetchModel
 extension ImageCodec {
     /// BMP: decoded here and never encoded; `same` makes a PNG.
     static let bmp = ImageCodec(
-        decoder: { "bmp/2" },
+        decoder: { "bmp/3" },
         // Across formats the result is stored at any size.
         same: .encoded(as: .png, ignoring: [.quality, .maximumBytes, .keepsLarger, .animation]),
         source: BMPSource.self)

@@ -82,21 +82,27 @@ struct BMPFile {
         let colours = headerBytes >= 40 ? number32(46) : 0
         entryBytes = isOld ? 3 : 4
         paletteOffset = start + headerBytes + masksBytes
-        let most = bitsPerPixel <= 8 ? 1 << bitsPerPixel : 0
-        let entries = colours == 0 ? most : colours
+        let entries = BMPFile.paletteEntries(counted: colours, bitsPerPixel: bitsPerPixel)
         let offset = number32(10)
         // Some files state 0, or the offset of the palette.
         let isOffsetGood = offset > paletteOffset || offset == paletteOffset && entries == 0
         pixelOffset = isOffsetGood ? offset : paletteOffset + entries * entryBytes
         let room = (pixelOffset - paletteOffset) / entryBytes
-        guard bitsPerPixel > 8 || colours <= room else {
+        guard entries <= room || colours == 0 else {
             throw .broken("a palette that reaches into the pixels")
         }
-        paletteEntries = min(entries, most, room)
+        paletteEntries = min(entries, 1 << bitsPerPixel, room)
         let hasProfile = headerBytes >= 124 && number32(70) == 0x4D42_4544
         profileRange =
             hasProfile
             ? start + number32(126)..<start + number32(126) + number32(130) : nil
+    }
+
+    /// Returns the number of colours in front of the pixels. Above 8 bits a pixel, the header's count
+    /// has no meaning: it suggests colours, or counts all possible ones.
+    static func paletteEntries(counted colours: Int, bitsPerPixel: Int) -> Int {
+        guard bitsPerPixel <= 8 else { return 0 }
+        return colours == 0 ? 1 << bitsPerPixel : colours
     }
 
     private static func check(_ method: Int, _ bitsPerPixel: Int, isOS2: Bool) throws(CodecError) {

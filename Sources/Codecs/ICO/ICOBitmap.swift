@@ -3,9 +3,10 @@ internal import CPNG
 /// A bitmap of an icon: a BMP without file header. Its stated height is doubled, since a mask
 /// follows the colours.
 ///
-/// The mask has one bit a pixel, 1 for transparent, in rows from the bottom, padded to 32 bits. A
-/// 32-bit bitmap has its alpha in the fourth byte and may lack the mask, or a part of it. If that
-/// alpha is 0 everywhere, as older programs write it, the mask applies.
+/// The mask has one bit a pixel, 1 for transparent, in rows padded to 32 bits and in the order of
+/// the colours: from the bottom, or from the top with a negative height. A 32-bit bitmap has its
+/// alpha in the fourth byte and may lack the mask, or a part of it. If that alpha is 0 everywhere,
+/// as older programs write it, the mask applies.
 struct ICOBitmap {
     /// The bitmap as a BMP file.
     private let bytes: ImageBytes
@@ -13,6 +14,8 @@ struct ICOBitmap {
     private let mask: [UInt8]?
     /// Whether a part of the mask is missing, which no pixel needs.
     let isMaskCut: Bool
+    /// Whether its rows begin at the top, which only bitmaps outside of icons may do.
+    var isTopDown: Bool { file.isTopDown }
 
     /// `height` is without the mask. With `isCut`, the file ends before the stated end.
     init(_ source: UnsafeRawBufferPointer, height: Int, isCut: Bool) throws(CodecError) {
@@ -23,17 +26,19 @@ struct ICOBitmap {
             throw .unsupported("an icon of a compressed bitmap")
         }
         let hasFourBytes = source.littleEndian16(at: 14) == 32
+        let isTopDown = Int32(truncatingIfNeeded: source.littleEndian32(at: 8)) < 0
+        let signedHeight = isTopDown ? -height : height
         func number(_ value: Int) -> [UInt8] {
             UInt32(truncatingIfNeeded: value).littleEndianBytes
         }
         var head = Array("BM".utf8) + [UInt8](repeating: 0, count: 12)
         if hasFourBytes, method == 0, headerBytes == 40 {
             // The header with masks, the last of them for alpha.
-            head += number(56) + source[4..<8] + number(height) + source[12..<16] + number(3)
+            head += number(56) + source[4..<8] + number(signedHeight) + source[12..<16] + number(3)
             head += source[20..<40] + number(0xFF_0000) + number(0xFF00) + number(0xFF)
             head += number(0xFF00_0000)
         } else {
-            head += source[0..<8] + number(height) + source[12..<headerBytes]
+            head += source[0..<8] + number(signedHeight) + source[12..<headerBytes]
         }
         let pieces: [ImagePiece] = [.made(head), .source(headerBytes..<source.count)]
         let bytes = try ImageBytes(joining: pieces, of: source, for: "a picture")

@@ -67,8 +67,9 @@ struct ICOFile {
                 throw .broken("a picture that is neither PNG nor BMP")
             }
             width = Int(Int32(truncatingIfNeeded: source.littleEndian32(at: start + 4)))
-            // The stated height includes the mask after the colours.
-            height = Int(Int32(truncatingIfNeeded: source.littleEndian32(at: start + 8))) / 2
+            // The stated height includes the mask after the colours. It is negative for rows from
+            // the top.
+            height = abs(Int(Int32(truncatingIfNeeded: source.littleEndian32(at: start + 8)))) / 2
         }
         guard width > 0, height > 0, width <= Int32.max, height <= Int32.max else {
             throw .broken("a picture without pixels")
@@ -118,8 +119,8 @@ struct ICOFile {
             return nil
         }
         guard source.count - start >= 40 else { return nil }
-        let colours = source.littleEndian32(at: start + 32)
-        let palette = colours == 0 && entry.depth <= 8 ? 1 << entry.depth : colours
+        let palette = BMPFile.paletteEntries(
+            counted: source.littleEndian32(at: start + 32), bitsPerPixel: entry.depth)
         let hasMasks =
             source.littleEndian32(at: start + 16) == 3 && source.littleEndian32(at: start) == 40
         let row = (ByteEstimate(entry.width) * ByteEstimate(entry.depth) + 31) / 32 * 4
