@@ -60,15 +60,14 @@ static bool skipped_only_zeros(const cjpeg_session *s, int count) {
 /// and more.
 enum { MOST_FOREIGN_BYTES = 18 };
 
-/// Notes foreign bytes before the end marker. If a block is missing there, the library raises
-/// another warning.
+/// Notes foreign bytes between entropy-coded data and a marker: that of the end, of a restart, of
+/// another scan or its tables. If a block is missing there, the library raises another warning.
 ///
 /// More bytes, unless all are zero, are the rest of misread blocks. An arithmetic
 /// decoder may have taken them for data: its encoder leaves out zeros at the end.
-static bool note_skipped(cjpeg_session *s, int count, int marker) {
+static bool note_skipped(cjpeg_session *s, int count) {
     if (skipped_only_zeros(s, count)) return true;
-    bool is_harmless =
-        marker == JPEG_EOI && !s->decompress.arith_code && count <= MOST_FOREIGN_BYTES;
+    bool is_harmless = !s->decompress.arith_code && count <= MOST_FOREIGN_BYTES;
     s->has_foreign_bytes = s->has_foreign_bytes || is_harmless;
     return is_harmless;
 }
@@ -83,12 +82,9 @@ static bool is_harmless(cjpeg_session *s) {
     case JWRN_JFIF_MAJOR:
     // Spectral selection in a sequential scan, where it has no meaning.
     case JWRN_NOT_SEQUENTIAL: return true;
-    // Harmless between header segments, and between the last block and the end marker. Before any
-    // other marker behind entropy-coded data, left-over bytes reveal a flipped bit that still gave
-    // valid codes, so only zeros are harmless there.
+    // Harmless between header segments.
     case JWRN_EXTRANEOUS_DATA:
-        return !s->has_seen_scan
-            || note_skipped(s, s->errors.msg_parm.i[0], s->errors.msg_parm.i[1]);
+        return !s->has_seen_scan || note_skipped(s, s->errors.msg_parm.i[0]);
     default: return false;
     }
 }

@@ -44,7 +44,7 @@ struct cjpeg_session {
     /// About how many pixels the library processes between two calls of its progress monitor.
     uint64_t pixels_a_step;
     bool has_seen_scan;
-    /// Bytes that are no data stand between the last block and the end marker.
+    /// Bytes that are no data stand between entropy-coded data and a marker.
     bool has_foreign_bytes;
     /// Bit n: component n was in a scan.
     unsigned components_seen;

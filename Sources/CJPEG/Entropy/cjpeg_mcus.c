@@ -41,16 +41,10 @@ bool cjpeg_begin_scan(const cjpeg_session *s, cjpeg_window *window, cjpeg_bits *
     return cjpeg_begin_segment(window, bits);
 }
 
-bool cjpeg_restart(cjpeg_window *window, cjpeg_bits *bits, unsigned number) {
-    if (!cjpeg_is_at_end(window, bits) || window->source[1] != 0xD0 + number % 8) return false;
-    window->source += 2;
-    return cjpeg_begin_segment(window, bits);
-}
-
-/// Notes whole unread bytes before the end marker, unless all are zero. libjpeg, which repeats the
-/// work, may read up to seven ahead without a warning.
+/// Notes whole unread bytes before a marker, unless all are zero. libjpeg, which repeats the work
+/// and judges them, may read up to seven ahead without a warning.
 static void note_foreign_bytes(cjpeg_session *s, const cjpeg_window *window, const cjpeg_bits *bits) {
-    if (!window->is_last || window->source[1] != 0xD9) return;
+    if (!window->is_last) return;
     const uint8_t *first = s->source.next_input_byte;
     ptrdiff_t count = cjpeg_unread_bytes(window, bits);
     for (const uint8_t *each = window->source; count > 0 && each > first; count--) {
@@ -58,12 +52,24 @@ static void note_foreign_bytes(cjpeg_session *s, const cjpeg_window *window, con
     }
 }
 
-bool cjpeg_end_scan(cjpeg_session *s, const cjpeg_window *window, const cjpeg_bits *bits) {
-    // Data after it, often another picture or a film, is ignored, as by libjpeg.
-    if (!cjpeg_is_at_end(window, bits) || window->source[1] != 0xD9) {
+bool cjpeg_restart(
+    cjpeg_session *s, cjpeg_window *window, cjpeg_bits *bits, unsigned number) {
+    if (!cjpeg_is_at_end(window, bits)) {
         note_foreign_bytes(s, window, bits);
         return false;
     }
+    if (window->source[1] != 0xD0 + number % 8) return false;
+    window->source += 2;
+    return cjpeg_begin_segment(window, bits);
+}
+
+bool cjpeg_end_scan(cjpeg_session *s, const cjpeg_window *window, const cjpeg_bits *bits) {
+    // Data after it, often another picture or a film, is ignored, as by libjpeg.
+    if (!cjpeg_is_at_end(window, bits)) {
+        note_foreign_bytes(s, window, bits);
+        return false;
+    }
+    if (window->source[1] != 0xD9) return false;
     s->source.next_input_byte = window->source + 2;
     s->source.bytes_in_buffer = (size_t)(window->source_end - s->source.next_input_byte);
     return true;

@@ -27,7 +27,8 @@ bool cjpeg_begin_scan(const cjpeg_session *s, cjpeg_window *window, cjpeg_bits *
 
 /// Ends the segment at the restart marker with that number, and starts the next (T.81, E.2.4).
 /// Returns false to fall back to libjpeg.
-bool cjpeg_restart(cjpeg_window *window, cjpeg_bits *bits, unsigned number);
+bool cjpeg_restart(
+    cjpeg_session *s, cjpeg_window *window, cjpeg_bits *bits, unsigned number);
 
 /// Expects the end of the image, and moves the source behind it. Returns false to fall back to
 /// libjpeg.

@@ -214,15 +214,15 @@ bool cjpeg_begin_coefficients(cjpeg_session *s, const bool wants_means[MAX_COMPO
     return cjpeg_take_tables(s) && make_places(scan, s, wants_means) && cjpeg_begin_scan(s, &scan->window, &scan->bits);
 }
 
-static bool restart(coefficient_scan *scan, size_t interval) {
-    scan->left = interval;
+static bool restart(cjpeg_session *s, coefficient_scan *scan) {
+    scan->left = s->decompress.restart_interval;
     memset(scan->last, 0, sizeof scan->last);
-    return cjpeg_restart(&scan->window, &scan->bits, scan->restarts++);
+    return cjpeg_restart(s, &scan->window, &scan->bits, scan->restarts++);
 }
 
-static bool read_mcus(coefficient_scan *scan, size_t interval) {
+static bool read_mcus(cjpeg_session *s, coefficient_scan *scan) {
     for (size_t column = 0; column < scan->columns;) {
-        if (scan->left == 0 && !restart(scan, interval)) return false;
+        if (scan->left == 0 && !restart(s, scan)) return false;
         size_t count = scan->columns - column;
         if (count > scan->left) count = scan->left;
         if (!read_blocks(scan, count * scan->blocks)) return false;
@@ -243,7 +243,7 @@ bool cjpeg_read_coefficients(cjpeg_session *s, const JBLOCKARRAY rows[MAX_COMPON
             block_place *place = &scan->places[each];
             place->to = rows[place->component][line + place->y][place->x];
         }
-        if (!read_mcus(scan, cinfo->restart_interval)) return false;
+        if (!read_mcus(s, scan)) return false;
     }
     return true;
 }

@@ -96,7 +96,7 @@ static void set_kept(cjpeg_scan *scan, size_t row) {
 
 static bool restart(cjpeg_scan *scan, unsigned number) {
     for (int index = 0; index < MAX_COMPONENTS; index++) scan->last[index].read = 0;
-    return cjpeg_restart(&scan->window, &scan->bits, number);
+    return cjpeg_restart(scan->s, &scan->window, &scan->bits, number);
 }
 
 static bool read_mcus(cjpeg_scan *scan, size_t columns, size_t rows) {

@@ -67,7 +67,8 @@ typedef struct {
     size_t length;
     /// Offset in the source just after its end-of-image marker; 0 until that was read.
     size_t source_end;
-    /// Bytes that are no data, and not all zeros, stand between the last block and that marker.
+    /// Bytes that are no data, and not all zeros, stand between entropy-coded data and a
+    /// marker.
     bool has_foreign_bytes;
     uint32_t width;
     uint32_t height;

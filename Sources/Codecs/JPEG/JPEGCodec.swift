@@ -7,7 +7,7 @@ internal import PrefetchModel
 extension ImageCodec {
     /// JPEG (ITU-T T.81) by libjpeg-turbo: decoded, encoded, and transcoded from its coefficients.
     static let jpeg = ImageCodec(
-        decoder: { "jpeg/\(String(cString: cjpeg_library_version()))-2" },
+        decoder: { "jpeg/\(String(cString: cjpeg_library_version()))-3" },
         same: .encoded(as: .jpeg, ignoring: [.background, .effort, .animation]),
         source: JPEGSource.self, encoder: .jpeg)
 }
@@ -207,7 +207,7 @@ struct JPEGSource: ImageDecoding {
     private func noteFaults(of result: cjpeg_result) {
         guard result.has_foreign_bytes else { return }
         note.note(
-            ImageWarning(text: "foreign bytes stand between the last block and the end marker"))
+            ImageWarning(text: "foreign bytes stand between the data of blocks and a marker"))
     }
 }
 

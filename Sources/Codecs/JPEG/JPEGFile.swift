@@ -91,6 +91,7 @@ struct JPEGFile {
 
     private mutating func note(_ segment: Segment) throws(CodecError) {
         switch segment.marker {
+        case 0xF7: throw .unsupported("a JPEG-LS")
         case 0xC0...0xC3, 0xC5...0xC7, 0xC9...0xCB, 0xCD...0xCF:
             guard frame == nil else { throw .broken("two frames") }
             frame = try frame(of: segment)
@@ -112,8 +113,10 @@ struct JPEGFile {
     private func frame(of segment: Segment) throws(CodecError) -> FrameHeader {
         // The decoder supports baseline, extended and progressive, with Huffman or arithmetic
         // coding, but not lossless and hierarchical.
-        guard [0xC0, 0xC1, 0xC2, 0xC9, 0xCA].contains(segment.marker) else {
-            throw .unsupported("a lossless or hierarchical JPEG")
+        switch segment.marker {
+        case 0xC0, 0xC1, 0xC2, 0xC9, 0xCA: break
+        case 0xC3, 0xCB: throw .unsupported("a lossless JPEG")
+        default: throw .unsupported("a hierarchical JPEG")
         }
         let payload = UnsafeRawBufferPointer(rebasing: source[segment.payload])
         guard payload.count >= 6, payload.count == 6 + 3 * Int(payload[5]) else {
@@ -122,8 +125,10 @@ struct JPEGFile {
         guard payload[0] == 8 else { throw .unsupported("a JPEG of \(payload[0]) bits a sample") }
         let height = payload.bigEndian16(at: 1)
         let width = payload.bigEndian16(at: 3)
-        guard width > 0, height > 0, payload[5] > 0 else {
-            throw .broken("an image without pixels")
+        guard width > 0, payload[5] > 0 else { throw .broken("an image without pixels") }
+        // T.81, B.2.5: a segment DNL behind the first scan has the number of lines.
+        guard height > 0 else {
+            throw .unsupported("a JPEG whose height follows its first scan (DNL)")
         }
         var sampling: [(horizontal: Int, vertical: Int)] = []
         for component in 0..<Int(payload[5]) {

@@ -55,12 +55,12 @@ import Testing
         }
     }
 
-    /// Misread codes leave that many bytes.
-    @Test func refusesManyForeignBytes() throws {
+    /// Misread codes leave that many bytes. libjpeg may read seven of them ahead, unmentioned.
+    @Test(arguments: [26, 40]) func refusesManyForeignBytes(count: Int) throws {
         for source in [try #require(Samples.jpegs.first), try WarningTests.largeJPEG()] {
             let start = Array(source.dropLast(2))
             for recipe in everyRecipe {
-                let faulty = start + WarningTests.foreign(40) + [0xFF, 0xD9]
+                let faulty = start + WarningTests.foreign(count) + [0xFF, 0xD9]
                 #expect(refusal(faulty, recipe) != nil)
                 let filled = start + [UInt8](repeating: 0, count: 1000) + [0xFF, 0xD9]
                 #expect(refusal(filled, recipe) == nil)
@@ -78,16 +78,44 @@ import Testing
         }
     }
 
-    @Test func refusesForeignBytesBeforeARestartMarker() throws {
-        let source = Samples.restartsJPEG
-        let restarts = source.indices.dropLast().filter {
-            source[$0] == 0xFF && (0xD0...0xD7).contains(source[$0 + 1])
+    /// The places of markers behind entropy-coded data: restarts, further scans and their tables.
+    private static func innerMarkers(_ source: [UInt8]) -> [Int] {
+        let first = source.markers(0xDA).first ?? 0
+        return source.indices.dropLast().filter { place in
+            guard place > first, source[place] == 0xFF else { return false }
+            // Markers that follow a segment have no data before them.
+            let isBehindSegment = source.indices.contains { start in
+                start > first && start < place && source[start] == 0xFF
+                    && [0xC4, 0xDD, 0xDB].contains(source[start + 1])
+                    && start + 2 + Int(source[start + 2]) << 8 + Int(source[start + 3]) == place
+            }
+            return !isBehindSegment
+                && ((0xD0...0xD7).contains(source[place + 1])
+                    || [0xDA, 0xC4].contains(source[place + 1]))
         }
-        #expect(restarts.count > 3)
-        for place in restarts {
+    }
+
+    @Test(arguments: [1, 2, 7, 8, 9, 18], [Samples.restartsJPEG, Samples.progressiveJPEG])
+    func dropsForeignBytesBeforeAMarkerInsideAJPEG(count: Int, source: [UInt8]) throws {
+        let places = WarningTests.innerMarkers(source)
+        #expect(places.count > 3)
+        for place in places {
             var faulty = source
-            faulty.insert(contentsOf: WarningTests.foreign(40), at: place)
-            for recipe in everyRecipe { #expect(refusal(faulty, recipe) != nil) }
+            faulty.insert(contentsOf: WarningTests.foreign(count), at: place)
+            #expect(structureRefusal(faulty) == nil)
+            for recipe in everyRecipe {
+                #expect(refusal(faulty, recipe) == nil, "\(place)")
+                // libjpeg reads up to seven bytes ahead and does not mention them.
+                if count > 7 { #expect(try warning(faulty, recipe) != nil, "\(place)") }
+            }
+            #expect(try png(faulty) == png(source))
+            guard count > 7 else { continue }
+            let made = try stored(faulty, Recipe(encoding: .same))
+            #expect(try warning(made.bytes) == nil)
+            #expect(try png(made.bytes) == png(stored(source, Recipe(encoding: .same)).bytes))
+            var many = source
+            many.insert(contentsOf: WarningTests.foreign(26), at: place)
+            for recipe in everyRecipe { #expect(refusal(many, recipe) != nil, "\(place)") }
         }
     }
 
@@ -290,7 +318,53 @@ import Testing
         }
     }
 
+    /// The rows of picture and mask begin at the top.
+    @Test(arguments: [1, 4, 8, 24, 32]) func decodesAnIconOfNegativeHeight(depth: Int) throws {
+        let side = 20
+        let picture = WarningTests.picture(side, depth: depth, alpha: depth == 32 ? 0 : 200)
+        let palette = depth <= 8 ? 4 << depth : 0
+        var turned = Array(picture[..<8]) + WarningTests.little(-2 * side, 4)
+        turned += picture[12..<40 + palette]
+        var start = 40 + palette
+        for stride in [(side * depth + 31) / 32 * 4, (side + 31) / 32 * 4] {
+            for row in (0..<side).reversed() {
+                turned += picture[start + row * stride..<start + (row + 1) * stride]
+            }
+            start += stride * side
+        }
+        let source = WarningTests.icon([turned])
+        let plain = WarningTests.icon([picture])
+        for recipe in everyRecipe {
+            #expect(refusal(source, recipe) == nil)
+            #expect(try warning(source, recipe)?.lacksEnd == false)
+            #expect(try warning(plain, recipe) == nil)
+        }
+        #expect(structureRefusal(source) == nil)
+        #expect(try png(source) == png(plain))
+    }
+
     // MARK: - BMP
+
+    /// Above 8 bits, a count of colours neither moves the pixels nor says anything about them.
+    @Test(arguments: [16, 24, 32], [0, 1, 256, 16_777_216, 0xFFFF_FFFF])
+    func ignoresTheCountOfColours(depth: Int, count: Int) throws {
+        let pixels = (0..<(6 * depth + 31) / 32 * 4 * 3).map { UInt8($0 * 7 & 0xFF) }
+        let plain = WarningTests.bitmap(width: 6, height: 3, depth: depth, pixels: pixels)
+        let source = WarningTests.bitmap(
+            width: 6, height: 3, depth: depth, colours: count, pixels: pixels)
+        for recipe in everyRecipe { #expect(try warning(source, recipe) == nil) }
+        #expect(structureRefusal(source) == nil)
+        #expect(try png(source) == png(plain))
+        // Nor where the header does not state the place of the pixels, as in icons.
+        var unplaced = source
+        unplaced.replaceSubrange(10..<14, with: [0, 0, 0, 0])
+        #expect(try png(unplaced) == png(plain))
+        // A stated place is right, behind a palette or not.
+        var placed = source
+        placed.replaceSubrange(10..<14, with: WarningTests.little(54 + 24, 4))
+        placed.insert(contentsOf: [UInt8](repeating: 9, count: 24), at: 54)
+        #expect(try png(placed) == png(plain))
+    }
 
     private static func bitmap(
         width: Int, height: Int, depth: Int, method: Int = 0, masks: [Int] = [], colours: Int = 0,

@@ -40,7 +40,7 @@ struct ReportFieldTests {
                         else { return nil }
                         return "\(line["key"] as? String ?? ""): \(warning)"
                     }
-                let text = "foreign bytes stand between the last block and the end marker"
+                let text = "foreign bytes stand between the data of blocks and a marker"
                 #expect(warnings == ["\(urls[1]): \(text)"])
             }
         }
