@@ -17,7 +17,7 @@
     enum LibAVIF {
         /// Different without libavif, so its failures are retried once it is installed.
         static let decoder =
-            "avif/\(missing == nil ? versions.joined(separator: "+") : "missing")-2"
+            "avif/\(missing == nil ? versions.joined(separator: "+") : "missing")-3"
 
         /// Loads libavif. The reason that it cannot be loaded; nil on success.
         static var missing: String? {
@@ -108,9 +108,16 @@
             do throws(CodecError) {
                 container = try LibAVIF.container(of: source)
             } catch {
-                guard case .unsupported(let text) = error, LibAVIF.missing == nil else {
-                    throw error
-                }
+                let text: String? =
+                    switch error {
+                    case .unsupported(let text): text
+                    // Readers differ in what they make of them.
+                    case .corrupt(_, isTruncated: false)
+                    where (items?.associationBoxes ?? 0) > 1:
+                        LibAVIF.refusal("several boxes ipma")
+                    default: nil
+                    }
+                guard let text, LibAVIF.missing == nil else { throw error }
                 return ImageHeader(undecoded: .avif, source, libraryRefusal: text)
             }
             guard max(container.coded_width, container.coded_height) <= mostSidePixels else {

@@ -25,6 +25,8 @@
         private var items: [Int: AVIFItem] = [:]
         /// The items in the order of their first mention, in which libavif 0.11 places tiles.
         private var order: [Int: Int] = [:]
+        /// The boxes `ipma`.
+        private(set) var associationBoxes = 0
         /// The targets of all references.
         private var referenceCount = 0
 
@@ -185,7 +187,9 @@
                         properties.append(property)
                     }
                 }
-                if part.isA("ipma") { try associate(part, properties) }
+                guard part.isA("ipma") else { continue }
+                associationBoxes += 1
+                try associate(part, properties)
             }
         }
 

@@ -3,11 +3,13 @@
     ///
     /// Version 0.11 refuses files with a track of sound, takes any auxiliary track for alpha, and
     /// does not know that a box of length 0 extends to the end of the file (ISO/IEC 14496-12, 4.2).
-    /// Version 1.4 refuses groups of items that have fields of their own, such as pyramids.
+    /// Version 1.4 refuses groups of items that have fields of their own, such as pyramids. All
+    /// refuse two boxes `ipma` of one version and the same flags (ISO/IEC 23008-12, 9.3.1), which
+    /// other readers take together.
     enum AVIFView {
         /// Calls `body` with a copy in which the groups of items, and the tracks that are neither
-        /// picture nor alpha, are free space and every box has its length; with the file where it
-        /// can stay as it is.
+        /// picture nor alpha, are free space, every box has its length, and such boxes `ipma` are
+        /// one; with the file where it can stay as it is.
         static func read<Result>(
             _ source: UnsafeRawBufferPointer,
             _ body: (UnsafePointer<UInt8>, Int) throws(CodecError) -> Result
@@ -44,6 +46,13 @@
                 {
                     change(groups.start + 4, Array("free".utf8))
                 }
+                if box.isA("meta"), box.payload.count > 4,
+                    let properties = try? Box.first(
+                        "iprp", of: source, in: box.payload.dropFirst(4)),
+                    let joined = joinedAssociations(of: properties, in: source)
+                {
+                    changes.append((properties.start..<properties.payload.upperBound, joined))
+                }
                 guard box.isA("moov") else { continue }
                 var tracks = BoxWalk(source, in: box.payload, allowsOpenEnds: true)
                 while let track = try? tracks.box() {
@@ -53,9 +62,54 @@
                     change(track.start + 4, Array("free".utf8))
                 }
             }
+            changes.sort { $0.range.lowerBound < $1.range.lowerBound }
             return Array(source: 0..<source.count, without: changes.map(\.range)) {
                 changes[$0].bytes
             }
+        }
+
+        /// Returns a box `iprp` with one `ipma` for each version and flags, and free space behind it
+        /// that makes both as long as before; nil for a box without need, or that is damaged.
+        ///
+        /// Items are in ascending order. Of an item in several boxes, the first counts.
+        private static func joinedAssociations(
+            of properties: Box, in source: UnsafeRawBufferPointer
+        ) -> [UInt8]? {
+            var others: [UInt8] = []
+            var kinds: [Int] = []
+            var entries: [Int: [(item: Int, bytes: Range<Int>)]] = [:]
+            var items: Set<Int> = []
+            var boxes = 0
+            var walk = BoxWalk(source, in: properties.payload)
+            while let part = try? walk.box() {
+                guard part.isA("ipma") else {
+                    others += source[part.start..<part.payload.upperBound]
+                    continue
+                }
+                guard let kind = source.number(at: part.payload.lowerBound, bytes: 4),
+                    let found = FieldReader.associations(in: part, of: source),
+                    items.count + found.count <= CodecLimits.maximumPieces
+                else { return nil }
+                boxes += 1
+                if entries[kind] == nil { kinds.append(kind) }
+                entries[kind, default: []] += found.filter { items.insert($0.item).inserted }
+            }
+            guard boxes > kinds.count else { return nil }
+            func box(_ type: String, _ payload: [UInt8]) -> [UInt8] {
+                UInt32(8 + payload.count).bigEndianBytes + Array(type.utf8) + payload
+            }
+            for kind in kinds {
+                let sorted = (entries[kind] ?? []).sorted { $0.item < $1.item }
+                let head =
+                    UInt32(truncatingIfNeeded: kind).bigEndianBytes
+                    + UInt32(sorted.count).bigEndianBytes
+                others += box("ipma", head + sorted.flatMap { source[$0.bytes] })
+            }
+            let joined = box("iprp", others)
+            // A box that is left out takes sixteen bytes at least.
+            let room = properties.payload.upperBound - properties.start - joined.count - 8
+            guard room >= 0 else { return nil }
+            return joined + box("free", [UInt8](repeating: 0, count: room))
         }
 
         /// Whether a track is neither picture nor alpha.

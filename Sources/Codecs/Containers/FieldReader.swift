@@ -34,6 +34,24 @@ extension FieldReader {
         return fields.next(version == 0 ? 2 : 4)
     }
 
+    /// Returns the items of a box `ipma` with the bytes of each; nil if it is cut.
+    static func associations(
+        in box: Box, of source: UnsafeRawBufferPointer
+    ) -> [(item: Int, bytes: Range<Int>)]? {
+        var fields = FieldReader(source, box.payload)
+        guard let flags = fields.next(4), let count = fields.next(4) else { return nil }
+        let (itemBytes, bytes) = (flags >> 24 == 0 ? 2 : 4, flags & 1 == 0 ? 1 : 2)
+        var entries: [(item: Int, bytes: Range<Int>)] = []
+        for _ in 0..<count {
+            let start = fields.rest.lowerBound
+            guard let item = fields.next(itemBytes), let associations = fields.next(1),
+                fields.skip(associations * bytes)
+            else { return nil }
+            entries.append((item, start..<fields.rest.lowerBound))
+        }
+        return entries
+    }
+
     /// Calls `body` with each item and the index, from 0, of each of its properties by a box `ipma`
     /// (ISO/IEC 23008-12, 9.3.1).
     static func forEachAssociation<Failure: Error>(
