@@ -1,4 +1,5 @@
 #include "cpng.h"
+#include "cpng_complete.h"
 #include "cpng_whole.h"
 
 #include <setjmp.h>
@@ -30,6 +31,10 @@ typedef struct {
     int palettes;
     /// Whether the rest of the file is checked, and the library gets an end chunk in its place.
     bool has_checked_rest;
+    /// Makes the image data that the library gets in place of unended data; else NULL.
+    cpng_completion *completion;
+    /// Whether the library has begun to read it.
+    bool reads_completion;
     int warnings;
     cpng_image *image;
     uint8_t *row;
@@ -153,18 +158,31 @@ static bool is_read(const session *s, const uint8_t *chunk) {
 
 static const uint8_t end_chunk[] = {0, 0, 0, 0, 'I', 'E', 'N', 'D', 0xAE, 0x42, 0x60, 0x82};
 
+/// Gives the library bytes of ours in place of the rest of the file.
+static void enter_made(session *s, const uint8_t *chunk, size_t bytes) {
+    s->input = chunk;
+    s->input_length = s->chunk_end = bytes;
+    s->offset = 0;
+}
+
+static void enter_completion(session *s) {
+    s->reads_completion = true;
+    if (!cpng_complete_chunk(s->completion)) fail(s, CCODEC_CORRUPT, "Not enough image data");
+    if (s->completion->length == 0) return enter_made(s, end_chunk, sizeof end_chunk);
+    enter_made(s, s->completion->chunk, s->completion->length);
+}
+
 static void enter_chunk(session *s) {
     size_t bytes;
+    if (s->reads_completion) return enter_completion(s);
     if (s->has_checked_rest && s->offset >= s->data_end) {
-        s->input = end_chunk;
-        s->input_length = s->chunk_end = sizeof end_chunk;
-        s->offset = 0;
-        return;
+        return enter_made(s, end_chunk, sizeof end_chunk);
     }
     while ((bytes = cpng_chunk_bytes(s->input, s->input_length, s->offset)) > 0
            && !is_read(s, s->input + s->offset)) {
         s->offset += bytes;
     }
+    if (s->completion != NULL && s->offset >= s->first_data) return enter_completion(s);
     const uint8_t *chunk = s->input + s->offset;
     // The library would allocate what a cut chunk claims to have.
     if (bytes == 0 && s->input_length - s->offset >= CPNG_CHUNK_HEAD && cpng_has_valid_head(chunk)
@@ -200,6 +218,7 @@ static void check_rest(session *s) {
             if (s->input_length - offset >= CPNG_CHUNK_HEAD && !cpng_has_valid_head(chunk)) {
                 fail(s, CCODEC_CORRUPT, "invalid chunk type");
             }
+            if (s->limits->lacks_end) break;
             fail(s, CCODEC_TRUNCATED, "the data ends before the image does");
         }
         if (cpng_is_ancillary(chunk)) continue;
@@ -317,6 +336,7 @@ static bool read_whole(session *s) {
     // The library may still warn about indices beyond the palette.
     bool has_warnings_left = s->warnings < s->limits->maximum_warnings;
     if (s->limits->maximum_whole_bytes == 0 || is_interlaced(s) || !has_warnings_left) return false;
+    if (s->completion != NULL) return false;
     image->bit_depth = png_get_bit_depth(s->png, s->info);
     image->color_type = png_get_color_type(s->png, s->info);
     unsigned bits = (unsigned)(png_get_channels(s->png, s->info) * image->bit_depth);
@@ -341,6 +361,7 @@ static bool read_whole(session *s) {
         is_whole = image->rows[y * (row_bytes + 1)] < PNG_FILTER_VALUE_LAST;
     }
     if (!is_whole || !s->keeps_rows) cpng_image_free(image);
+    image->is_unusual = !is_whole;
     if (!is_whole) return false;
     image->is_whole = true;
     return true;
@@ -354,10 +375,27 @@ static void finish_whole(session *s) {
     if (cpng_unfilter(image, false) != CCODEC_OK) fail(s, CCODEC_INTERRUPTED, "");
 }
 
+/// Prepares the image data for the library if its end is missing.
+static void begin_completion(session *s) {
+    if (s->limits->unended.width == 0 || s->first_data == 0) return;
+    check_rest(s);
+    for (size_t offset = s->first_data; offset < s->data_end;) {
+        size_t bytes = cpng_chunk_bytes(s->input, s->input_length, offset);
+        const uint8_t *chunk = s->input + offset;
+        if (!cpng_is_intact(chunk, bytes)) fail_in_chunk(s, chunk, "CRC error");
+        offset += bytes;
+    }
+    s->completion = cpng_begin_completion(
+        s->input, s->first_data, s->data_end, cpng_bytes_of_rows(&s->limits->unended));
+    if (s->completion == NULL) fail(s, CCODEC_OUT_OF_MEMORY, "no memory for the decoder");
+    s->image->is_unusual = true;
+}
+
 static ccodec_status run_read(session *s) {
     uint64_t begin = cinterruption_processor_time();
     if (setjmp(s->jump)) return s->status;
     find_image_data(s);
+    begin_completion(s);
     open_source(s);
     s->image->has_transparency = png_get_valid(s->png, s->info, PNG_INFO_tRNS) != 0;
     if (s->colours != NULL) take_colours(s, s->colours);
@@ -366,7 +404,7 @@ static ccodec_status run_read(session *s) {
         finish_whole(s);
     } else {
         read_rows(s);
-        check_rest(s);
+        if (!s->has_checked_rest) check_rest(s);
         png_read_end(s->png, NULL);
     }
     s->image->nanoseconds = cinterruption_processor_time() - begin;
@@ -391,6 +429,7 @@ static ccodec_status read_image(
     s.colours = colours;
     ccodec_status status = run_read(&s);
     png_destroy_read_struct(&s.png, &s.info, NULL);
+    cpng_end_completion(s.completion);
     free(s.row);
     if (status != CCODEC_OK) cpng_image_free(image);
     return status;

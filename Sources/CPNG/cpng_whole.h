@@ -11,6 +11,9 @@ static inline bool cpng_is_unpacked_at_once(uint64_t rows, uint64_t stream) {
     return rows <= CPNG_MOST_BYTES_AT_ONCE && stream <= CPNG_MOST_STREAM_AT_ONCE;
 }
 
+/// The bytes of all rows with their filter types; the greatest number if they cannot be counted.
+uint64_t cpng_bytes_of_rows(const cpng_form *form);
+
 /// Whether a stream's first byte declares the full window, or one as large as the data; `rows` is 0
 /// for more than any window. libpng enforces the declared window, libdeflate does not, and zlib
 /// only beyond one call's output.

@@ -85,6 +85,12 @@ package struct ImageWarning: Hashable, Sendable {
     package let text: String
     /// Whether the last bytes of the file are missing. A body of unknown length may then be cut.
     package private(set) var lacksEnd = false
+
+    /// Warnings about PNGs without their end, see ``PNGFile/lacksEnd``.
+    package static let missingEndChunk = ImageWarning(
+        text: "the end chunk is missing", lacksEnd: true)
+    package static let unendedImageData = ImageWarning(
+        text: "the image data has all rows, but not its own end")
 }
 
 /// The first warning of one source. Like its source, for use by one thread.

@@ -35,7 +35,8 @@ package enum PNGReading {
         ) {
             var limits = cpng_limits(
                 maximum_pixels: UInt64(maximumPixels), maximum_warnings: Int32(maximumWarnings),
-                maximum_whole_bytes: wholeBytes, interruption: nil)
+                maximum_whole_bytes: wholeBytes, interruption: nil, lacks_end: false,
+                unended: cpng_form())
             guard let start = source.baseAddress?.assumingMemoryBound(to: UInt8.self) else {
                 status = CCODEC_TRUNCATED
                 text = ""

@@ -13,7 +13,8 @@ extension CodecBench {
         let bench = PairedBench(files: files.count, rounds: rounds) { file, way, isFirst in
             var limits = cpng_limits(
                 maximum_pixels: 1 << 30, maximum_warnings: 100,
-                maximum_whole_bytes: way == 1 ? .max : 0, interruption: nil)
+                maximum_whole_bytes: way == 1 ? .max : 0, interruption: nil, lacks_end: false,
+                unended: cpng_form())
             var image = cpng_image()
             var message = [CChar](repeating: 0, count: Int(CCODEC_MESSAGE_BYTES))
             let status = cpng_decode(files[file], files[file].count, &limits, &image, nil, &message)

@@ -13,6 +13,16 @@
 
 #pragma clang assume_nonnull begin
 
+/// The layout of pixels in image data.
+typedef struct {
+    /// 1 to 2³¹ − 1, like the height.
+    uint32_t width;
+    uint32_t height;
+    /// 1 to 64.
+    uint32_t bits_a_pixel;
+    bool is_interlaced;
+} cpng_form;
+
 typedef struct {
     uint64_t maximum_pixels;
     /// The most warnings without loss of data; any other warning is an error.
@@ -22,6 +32,12 @@ typedef struct {
     uint64_t maximum_whole_bytes;
     /// Checked about every 65,536 bytes, but not during an unpacking call; NULL for none.
     cinterruption *_Nullable interruption;
+    /// Whether the file ends behind its image data and before the end of its end chunk, which is
+    /// taken as read.
+    bool lacks_end;
+    /// The pixels of image data that `cpng_check_rows` found unended: the library gets a stream
+    /// of the same rows with an end. Of width 0 for other data.
+    cpng_form unended;
 } cpng_limits;
 
 /// Decoded rows from the top. Each row is one spare byte, the place for a filter type, and
@@ -46,6 +62,8 @@ typedef struct {
     bool has_transparency;
     /// Whether image data was unpacked in one call; it makes no other difference.
     bool is_whole;
+    /// Whether that may have failed because of the data, or the data is unended.
+    bool is_unusual;
     uint64_t nanoseconds;
     /// The interruption of the limits used for reading; NULL for none.
     cinterruption *_Nullable interruption;
@@ -106,19 +124,18 @@ typedef struct {
     size_t length;
 } cpng_part;
 
-/// The layout of pixels in image data.
-typedef struct {
-    /// 1 to 2³¹ − 1, like the height.
-    uint32_t width;
-    uint32_t height;
-    /// 1 to 64.
-    uint32_t bits_a_pixel;
-    bool is_interlaced;
-} cpng_form;
+typedef enum {
+    /// One complete zlib stream with the right checksum, of exactly the image's rows.
+    CPNG_DATA_WHOLE,
+    /// All rows, and then no end: more data, the end of the parts inside a block, a last block that
+    /// is not marked as such, or a part of the checksum.
+    CPNG_DATA_UNENDED,
+    /// Damaged or cut, or left to the decoder.
+    CPNG_DATA_OTHER,
+} cpng_data;
 
-/// Inflates image data, part by part, and keeps none of it. `*is_whole` says whether it is one
-/// complete zlib stream with the right checksum, of exactly the image's rows, each with a known
-/// filter type. Bytes after the stream have no effect.
+/// Inflates image data, part by part, and keeps none of it. Each row begins with a known filter
+/// type, unless it is `CPNG_DATA_OTHER`. Bytes after the stream have no effect.
 ///
 /// libpng accepts some streams that are not whole: with more data than the rows, or ending inside
 /// the checksum.
@@ -127,7 +144,7 @@ typedef struct {
 ///   the time.
 ccodec_status cpng_check_rows(
     const cpng_part *parts, size_t count, const cpng_form *form, size_t most_memory,
-    cinterruption *_Nullable interruption, bool *is_whole);
+    cinterruption *_Nullable interruption, cpng_data *data);
 
 void cpng_image_free(cpng_image *image);
 

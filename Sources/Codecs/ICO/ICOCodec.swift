@@ -4,7 +4,7 @@ extension ImageCodec {
     /// Icons and cursors: their largest picture, by the decoders of PNG and BMP. Never encoded;
     /// `same` makes a PNG.
     static let ico = ImageCodec(
-        decoder: { "ico/2" },
+        decoder: { "ico/3" },
         // The file may already hold a PNG.
         same: .encoded(as: .png, ignoring: [.quality, .maximumBytes, .animation]),
         source: ICOSource.self)
@@ -86,10 +86,16 @@ private struct ICOSource: ImageDecoding {
                         text: "a part of a mask is missing, which no pixel needs",
                         lacksEnd: place.passesEnd))
             }
+            if bitmap.isTopDown {
+                note.note(ImageWarning(text: "a picture has a negative height"))
+            }
             return .bitmap(bitmap)
         }
         let header = try Codecs.header(of: bytes, limits: limits)
-        return .png(try PNGSource(bytes, header: header, limits: limits))
+        var png = try PNGSource(bytes, header: header, limits: limits)
+        note.note(png.note.warning)
+        png.note = note
+        return .png(png)
     }
 
     private var largest: Picture {

@@ -4,7 +4,7 @@ internal import PrefetchModel
 extension ImageCodec {
     /// PNG (third edition) by libpng and libdeflate, also written with our own compressor.
     static let png = ImageCodec(
-        decoder: { "png/\(String(cString: cpng_library_version()))" },
+        decoder: { "png/\(String(cString: cpng_library_version()))-2" },
         same: .encoded(as: .png, ignoring: [.quality, .maximumBytes]),
         source: PNGSource.self, encoder: .png, animationEncoder: .png)
 }
@@ -104,7 +104,8 @@ struct PNGSource: ImageDecoding {
     let header: ImageHeader
     let limits: CodecLimits
     private(set) var file: PNGFile
-    let note = WarningNote()
+    /// Takes faults of image data, too.
+    var note = WarningNote()
 
     init(
         _ source: UnsafeRawBufferPointer, header: ImageHeader, limits: CodecLimits
@@ -114,6 +115,7 @@ struct PNGSource: ImageDecoding {
         self.limits = limits
         file = try PNGFile(source)
         try file.checkPieces()
+        if file.lacksEnd { note.note(.missingEndChunk) }
     }
 
     static func header(of source: UnsafeRawBufferPointer) throws(CodecError) -> ImageHeader {
@@ -133,11 +135,13 @@ struct PNGSource: ImageDecoding {
     private func checkStructure(memoryBytes: Int, _ interruption: Interruption) throws(CodecError) {
         try file.checkChunks()
         try file.checkFrames(limits)
-        // Unusual image data is left to the decoder, which accepts some of it: data for more than
-        // the rows, or with part of its checksum missing.
+        // Unusual image data is left to the decoder, which accepts some of it.
         let whole = wholeBytes(of: memoryBytes)
         guard try !file.isImageDataWhole(memoryBytes: whole, interruption) else { return }
         try checkIgnoredDamage()
+        if try file.imageData(memoryBytes: 0, interruption) == CPNG_DATA_UNENDED {
+            note.note(.unendedImageData)
+        }
         _ = try verified(wholeBytes: 0, interruption)
     }
 
@@ -212,7 +216,7 @@ struct PNGSource: ImageDecoding {
         let end = file.chunks.last?.range.upperBound ?? 0
         let keepsData =
             if file.animation == nil {
-                recipe.stripping == .none && end < source.count
+                recipe.stripping == .none && end < source.count && !file.lacksEnd
             } else {
                 recipe.animation != .first
             }
@@ -239,19 +243,48 @@ struct PNGSource: ImageDecoding {
     ) -> ccodec_status
 
     /// `wholeBytes` is as in ``verified(wholeBytes:_:)``. If rows are kept, all of it was reserved.
+    ///
+    /// Image data that has all rows and no end is decoded too; libraries differ in what they accept
+    /// of it.
     func decoded(
         from source: UnsafeRawBufferPointer, wholeBytes: Int = .max, _ interruption: Interruption,
         _ decoder: Decoder
+    ) throws(CodecError) -> cpng_image {
+        func form() throws(CodecError) -> cpng_form? {
+            let file = try PNGFile(source)
+            let data = try file.imageData(memoryBytes: 0, interruption)
+            guard data == CPNG_DATA_UNENDED else { return nil }
+            note.note(.unendedImageData)
+            return file.form
+        }
+        do throws(CodecError) {
+            var rows = try decoded(
+                from: source, unended: cpng_form(), wholeBytes: wholeBytes, interruption, decoder)
+            if rows.is_unusual { rows.is_unusual = try form() != nil }
+            return rows
+        } catch {
+            guard case .corrupt = error, let form = try form() else { throw error }
+            return try decoded(
+                from: source, unended: form, wholeBytes: wholeBytes, interruption, decoder)
+        }
+    }
+
+    private func decoded(
+        from source: UnsafeRawBufferPointer, unended: cpng_form, wholeBytes: Int,
+        _ interruption: Interruption, _ decoder: Decoder
     ) throws(CodecError) -> cpng_image {
         let bytes = try source.start
         var rows = cpng_image()
         var libraryLimits = cpng_limits(
             maximum_pixels: UInt64(limits.maximumPixels),
             maximum_warnings: Int32(clamping: limits.maximumWarnings),
-            maximum_whole_bytes: UInt64(wholeBytes), interruption: interruption.pointer)
+            maximum_whole_bytes: UInt64(wholeBytes), interruption: interruption.pointer,
+            lacks_end: source.baseAddress == self.source.baseAddress && file.lacksEnd,
+            unended: unended)
         try interruption.run { message in
             decoder(bytes, source.count, &libraryLimits, &rows, message)
         }
         return rows
     }
+
 }

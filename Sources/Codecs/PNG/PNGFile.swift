@@ -97,6 +97,18 @@ struct PNGFile {
         UnsafeRawBufferPointer(rebasing: source[chunk.data])
     }
 
+    /// Whether the file ends behind its image data, and before or inside its end chunk, or inside
+    /// one that decoders pass over: no pixel is missing. An announced animation has all its frames.
+    var lacksEnd: Bool {
+        guard let last = chunks.last, last.type != .IEND, !hasTooManyChunks,
+            chunks.contains(where: { $0.type == .IDAT }),
+            animation != nil || !chunks.contains(where: { $0.type == .acTL })
+        else { return false }
+        guard source.holds(8, at: last.range.upperBound) else { return true }
+        let type = UInt32(source.bigEndian32(at: last.range.upperBound + 4))
+        return type == .IEND || PNGFile.isWellFormed(type) && type & 0x2000_0000 != 0
+    }
+
     /// The chunks before the image data.
     var leadingChunks: ArraySlice<Chunk> { chunks.prefix { $0.type != .IDAT } }
 
@@ -332,29 +344,33 @@ extension PNGFile {
     /// Returns the file's own header, image data, frames and end, with this metadata. Returns the
     /// whole source if nothing is stripped.
     func stripped(_ metadata: Metadata, stripping: Recipe.Stripping) -> [ImagePiece] {
+        // Also of a file without it.
+        let end = chunks.last.flatMap { $0.type == .IEND ? $0.range : nil }
+        let endPiece = end.map { ImagePiece.source($0) } ?? .made(PNGFile.chunk(.IEND, []))
         if stripping == .none, !isWithoutAnimation {
             let indices = orderedIndices
-            guard !metadata.malformed.isEmpty || indices != Array(chunks.indices) else {
+            let isOrdered = indices == Array(chunks.indices)
+            if metadata.malformed.isEmpty, isOrdered, !lacksEnd {
                 return [.source(0..<source.count)]
             }
-            let kept = indices.compactMap {
+            let kept = indices.filter { chunks[$0].type != .IEND }.compactMap {
                 piece(of: $0, without: metadata.malformed)
             }
-            let end = chunks.last?.range.upperBound ?? source.count
-            return ([.source(0..<8)] + kept + [.source(end..<source.count)]).joined
+            let rest = end.map { [ImagePiece.source($0.upperBound..<source.count)] } ?? []
+            return ([.source(0..<8)] + kept + [endPiece] + rest).joined
         }
         var pieces = [.source(0..<33)] + metadata.leading
         for chunk in chunks.drop(while: { $0.type != .IDAT }) {
             let isKept =
                 switch chunk.type {
-                case .IDAT, .IEND: true
+                case .IDAT: true
                 case .fcTL, .fdAT: animation != nil
                 default: false
                 }
-            if chunk.type == .IEND, isWithoutAnimation { pieces += metadata.trailing }
             if isKept { pieces.append(.source(chunk.range)) }
         }
-        return pieces.joined
+        if isWithoutAnimation { pieces += metadata.trailing }
+        return (pieces + [endPiece]).joined
     }
 
     /// The TIFF structure of the file's EXIF.

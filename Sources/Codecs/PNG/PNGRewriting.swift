@@ -44,7 +44,8 @@ struct PNGRewriting {
             interruption: interruption)
         let encoded = try encoding.encoded(
             &raster.rows, chunks: metadata.leading.bytes(of: source),
-            maximumBytes: recipe.keepsLarger
+            // Of unended data, only the pixels are good.
+            maximumBytes: recipe.keepsLarger || raster.rows.is_unusual
                 ? .max / 4 : stripped.byteCount - metadata.trailing.byteCount)
         let output: ProcessedImage.Output =
             if let encoded {

@@ -7,7 +7,7 @@ extension PNGFile {
     /// Damaged ancillary chunks are accepted, since decoders skip them. Transparency and animation
     /// chunks are refused, because skipping them loses pixels.
     func checkChunks() throws(CodecError) {
-        guard chunks.last?.type == .IEND else { throw .cutImage }
+        guard chunks.last?.type == .IEND || lacksEnd else { throw .cutImage }
         guard isFormOfHeaderValid else { throw .broken("bad header chunk") }
         var seen: Set<UInt32> = []
         for chunk in chunks {
@@ -58,35 +58,52 @@ extension PNGFile {
     func isImageDataWhole(
         memoryBytes: Int, _ interruption: Interruption
     ) throws(CodecError) -> Bool {
-        // Image data that another chunk separates from the first is ignored.
-        let first = chunks.drop { $0.type != .IDAT }.prefix { $0.type == .IDAT }.map(\.data)
-        guard try isWhole(first, width, height, memoryBytes, interruption) else { return false }
+        guard try imageData(memoryBytes: memoryBytes, interruption) == CPNG_DATA_WHOLE else {
+            return false
+        }
         for frame in animation?.frames ?? [] {
             try interruption.look()
-            guard try isWhole(frame.data, frame.width, frame.height, memoryBytes, interruption)
+            let form = form(frame.width, frame.height)
+            guard try check(frame.data, form, memoryBytes, interruption) == CPNG_DATA_WHOLE
             else { return false }
         }
         return true
     }
 
-    private func isWhole(
-        _ data: [Range<Int>], _ width: Int, _ height: Int, _ memoryBytes: Int,
-        _ interruption: Interruption
-    ) throws(CodecError) -> Bool {
+    /// The state of the static image's data.
+    func imageData(
+        memoryBytes: Int, _ interruption: Interruption
+    ) throws(CodecError) -> cpng_data {
+        // Image data that another chunk separates from the first is ignored.
+        let first = chunks.drop { $0.type != .IDAT }.prefix { $0.type == .IDAT }.map(\.data)
+        return try check(first, form(width, height), memoryBytes, interruption)
+    }
+
+    private func check(
+        _ data: [Range<Int>], _ form: cpng_form, _ memoryBytes: Int, _ interruption: Interruption
+    ) throws(CodecError) -> cpng_data {
         let start = try source.start
         let parts = data.map { cpng_part(bytes: start + $0.lowerBound, length: $0.count) }
-        var form = cpng_form(
-            width: UInt32(clamping: width), height: UInt32(clamping: height),
-            bits_a_pixel: UInt32(clamping: channels * bitDepth), is_interlaced: isInterlaced)
-        var isWhole = false
+        var form = form
+        var state = CPNG_DATA_OTHER
         let status = parts.withUnsafeBufferPointer { parts -> ccodec_status in
             guard let first = parts.baseAddress else { return CCODEC_OK }
             return cpng_check_rows(
-                first, parts.count, &form, memoryBytes, interruption.pointer, &isWhole)
+                first, parts.count, &form, memoryBytes, interruption.pointer, &state)
         }
         try interruption.check(status, noMemory: "no memory for the check")
-        return isWhole
+        return state
     }
+
+    /// The pixels of the static image, or of a frame.
+    private func form(_ width: Int, _ height: Int) -> cpng_form {
+        cpng_form(
+            width: UInt32(clamping: width), height: UInt32(clamping: height),
+            bits_a_pixel: UInt32(clamping: channels * bitDepth), is_interlaced: isInterlaced)
+    }
+
+    /// The pixels of the static image.
+    var form: cpng_form { form(width, height) }
 
     /// Whether the bit depth is valid for the colour type, and the methods are defined ones.
     private var isFormOfHeaderValid: Bool {
@@ -100,7 +117,7 @@ extension PNGFile {
     }
 
     /// Whether all four bytes are letters (section 5.3).
-    private static func isWellFormed(_ type: UInt32) -> Bool {
+    static func isWellFormed(_ type: UInt32) -> Bool {
         (0..<4).allSatisfy { index in
             let lowercase = UInt8(truncatingIfNeeded: type >> (8 * index)) | 0x20
             return (0x61...0x7A).contains(lowercase)

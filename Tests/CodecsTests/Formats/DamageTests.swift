@@ -7,7 +7,9 @@ import Testing
     @Test(arguments: everyRecipe, Samples.jpegs + Samples.pngs)
     func refusesEveryTruncation(recipe: Recipe, source: [UInt8]) {
         #expect(refusal(source, recipe) == nil)
-        for length in 0..<source.count {
+        // A PNG may lack its end chunk.
+        let end = source.starts(with: Samples.colourPNG[..<8]) ? source.count - 12 : source.count
+        for length in 0..<end {
             let error = refusal(Array(source.prefix(length)), recipe)
             switch error {
             case .corrupt(_, let isTruncated): #expect(isTruncated, "\(length): \(error as Any)")

@@ -1,9 +1,10 @@
 import CodecFuzzing
-import Codecs
 import Foundation
 import PrefetchModel
 import SeededRandom
 import Testing
+
+@testable import Codecs
 
 /// Checks the invariants on files found by a fuzzer and on mutated samples.
 @Suite(.serialized, .timeLimit(.minutes(15))) struct InvariantTests {
@@ -30,6 +31,33 @@ import Testing
     func holdForFuzzRegressions(name: String) throws {
         let source = try Data(contentsOf: InvariantTests.regressions.appending(path: name))
         try check([UInt8](source), Recipe.samples)
+    }
+
+    /// Each exception has a file, so none outlives its reason.
+    @Test func exceptionsAreNeeded() throws {
+        let source = Samples.colourPNG
+        let data = source.withUnsafeBytes { bytes in
+            (try? PNGFile(bytes))?.chunks.first { $0.type == .IDAT }?.data
+        }
+        let range = try #require(data)
+        let unended =
+            source[..<(range.lowerBound - 8)]
+            + PNGFile.chunk(.IDAT, Array(source[range].dropLast(4)))
+            + source[(range.upperBound + 4)...]
+        let reserved = InvariantTests.regressions.appending(path: "reserved-codes-without-end.png")
+        let files = [
+            "reserved codes": [UInt8](try Data(contentsOf: reserved)),
+            "no end chunk": Array(source.dropLast(12)),
+            "no end of the image data": Array(unended),
+        ]
+        #expect(Set(files.keys) == Set(CodecInvariants.exceptions.map(\.name)))
+        for (name, file) in files {
+            try file.withUnsafeBytes { bytes in
+                let invariants = try CodecInvariants(bytes, limits: CodecLimits())
+                #expect(invariants?.exception?.name == name)
+            }
+            try check(file, Recipe.samples)
+        }
     }
 
     @Test(arguments: HandmadeContainer.all)

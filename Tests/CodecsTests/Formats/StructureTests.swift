@@ -10,7 +10,9 @@ import Testing
     @Test(arguments: Samples.jpegs + Samples.pngs)
     func refusesEveryTruncation(source: [UInt8]) {
         #expect(structureRefusal(source) == nil)
-        for length in 0..<source.count {
+        // A PNG may lack its end chunk.
+        let end = source.starts(with: Samples.colourPNG[..<8]) ? source.count - 12 : source.count
+        for length in 0..<end {
             let error = structureRefusal(Array(source.prefix(length)))
             switch error {
             case .corrupt(_, let isTruncated): #expect(isTruncated, "\(length): \(error as Any)")
@@ -133,7 +135,7 @@ import Testing
         return result
     }
 
-    @Test(arguments: ["IDAT", "PLTE", "IEND"])
+    @Test(arguments: ["IDAT", "PLTE"])
     func refusesAPaletteImageWithout(type: String) {
         let source = Samples.palettePNG
         let rest = chunks(source).filter { $0.type != type }.flatMap(\.bytes)
@@ -263,7 +265,7 @@ import Testing
         let bad: [(String, [UInt8])] = [
             ("noise", noise), ("nothing", []),
             ("half a stream", Array(stream.prefix(stream.count / 2))),
-            ("no checksum", Array(stream.dropLast(4))), ("a wrong checksum", wrongSum),
+            ("a wrong checksum", wrongSum),
             ("an unknown filter", AnimationTests.deflated(wrongFilter)),
             ("half the rows", AnimationTests.deflated(Array(whole.prefix(whole.count / 2)))),
         ]

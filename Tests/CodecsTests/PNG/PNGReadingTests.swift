@@ -68,7 +68,7 @@ import Testing
     private static func limits(wholeBytes: UInt64) -> cpng_limits {
         cpng_limits(
             maximum_pixels: 1 << 20, maximum_warnings: 9, maximum_whole_bytes: wholeBytes,
-            interruption: nil)
+            interruption: nil, lacks_end: false, unended: cpng_form())
     }
 
     // MARK: Valid images

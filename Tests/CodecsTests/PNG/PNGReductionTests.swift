@@ -314,7 +314,7 @@ import Testing
     static func withoutReduction(_ source: [UInt8], effort: EncodingEffort) throws -> Int {
         var limits = cpng_limits(
             maximum_pixels: 1 << 28, maximum_warnings: 100, maximum_whole_bytes: .max,
-            interruption: nil)
+            interruption: nil, lacks_end: false, unended: cpng_form())
         var rows = cpng_image()
         var message = [CChar](repeating: 0, count: Int(CCODEC_MESSAGE_BYTES))
         try #require(

@@ -78,7 +78,7 @@ struct PackedRows: Equatable {
     init(png bytes: [UInt8], isOpaque: Bool = false) throws {
         var limits = cpng_limits(
             maximum_pixels: 1 << 28, maximum_warnings: 100, maximum_whole_bytes: .max,
-            interruption: nil)
+            interruption: nil, lacks_end: false, unended: cpng_form())
         var image = cpng_image()
         var message = [CChar](repeating: 0, count: Int(CCODEC_MESSAGE_BYTES))
         var colours = cpng_colours()
