@@ -151,7 +151,7 @@ static cxml_end end_by_error(const document *document, enum XML_Error error) {
     case XML_ERROR_UNKNOWN_ENCODING: return CXML_LIMIT;
     default: break;
     }
-    if (!document->has_root) return CXML_OTHER;
+    if (!document->has_root) return CXML_ROOTLESS;
     switch (error) {
     case XML_ERROR_NO_ELEMENTS:
     case XML_ERROR_UNCLOSED_TOKEN:
@@ -165,7 +165,7 @@ static cxml_end end_by_error(const document *document, enum XML_Error error) {
 static cxml_verdict read_in(
     const char *encoding, const void *bytes, size_t count, bool is_whole, size_t memory,
     cinterruption *interruption, const char **other) {
-    cxml_verdict verdict = {CXML_LIMIT, 0, ""};
+    cxml_verdict verdict = {CXML_LIMIT, 0, false, ""};
     if (count > INT_MAX) {
         verdict.message = "larger than 2 GiB";
         return verdict;
@@ -199,6 +199,7 @@ static cxml_verdict read_in(
         verdict.message = cxml_words_for(XML_GetErrorCode(parser));
         verdict.line = XML_GetCurrentLineNumber(parser);
     }
+    verdict.is_ended = document.has_root && document.depth == 0;
     XML_ParserFree(parser);
     *other = document.encoding;
     return verdict;

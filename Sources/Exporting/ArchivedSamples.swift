@@ -36,9 +36,8 @@ package struct ArchivedSamples: ~Copyable {
     }
 
     private static let largestMetadata = 1 << 20
-    fileprivate static let imageEndings: Set = [
-        "jpg", "jpeg", "png", "webp", "gif", "avif", "bmp", "svg", "heic", "tiff", "jxl", "img",
-    ]
+    fileprivate static let imageEndings = Set(
+        ImageFormat.allCases.filter { $0 != .pdf }.map(\.fileExtension) + ["jpeg", "img"])
 
     /// Begins to read an open file, which must stay open; `limit` is the largest size of an image
     /// in bytes, and larger ones are cut after one more byte.

@@ -91,9 +91,147 @@ package struct HandmadeContainer: CustomStringConvertible, Sendable {
             bytes: Array(
                 #"<?xml version="1.0"?><svg xmlns="http://www.w3.org/2000/svg"><path d="M0 0"/></svg>"#
                     .utf8), size: nil),
+        HandmadeContainer(
+            name: "JPEG 2000 of a tile-part without a length", format: .jpeg2000,
+            bytes: codestreamOfTiles([nil]) + [0xFF, 0xD9, 0], size: (70, 45), spareBytes: 1),
+        HandmadeContainer(
+            name: "JPEG 2000 of two tile-parts", format: .jpeg2000,
+            bytes: codestreamOfTiles([20, 40]) + [0xFF, 0xD9] + zeros(9), size: (70, 45),
+            spareBytes: 9),
+        HandmadeContainer(
+            name: "PSD", format: .psd,
+            bytes: psd(version: 1, compression: 0) + zeros(3 * 2 * 5), size: (5, 2)),
+        HandmadeContainer(
+            name: "PSD of runs", format: .psd,
+            bytes: psd(version: 1, compression: 1) + [0, 1, 0, 2, 0, 3, 0, 1, 0, 0, 0, 2]
+                + zeros(9), size: (5, 2)),
+        HandmadeContainer(
+            name: "PSB of runs", format: .psd,
+            bytes: psd(version: 2, compression: 1) + (0..<6).flatMap { big($0) } + zeros(15),
+            size: (5, 2)),
+        HandmadeContainer(
+            name: "DDS of blocks with mipmaps", format: .dds,
+            bytes: dds(width: 10, height: 6, mipmaps: 3, code: Array("DXT1".utf8))
+                + zeros(8 * (6 + 2 + 1)), size: (10, 6)),
+        HandmadeContainer(
+            name: "DDS of RGB", format: .dds,
+            bytes: dds(width: 10, height: 6, mipmaps: 1, bits: 24) + zeros(180), size: (10, 6)),
+        HandmadeContainer(
+            name: "DDS of an array", format: .dds,
+            bytes: dds(width: 5, height: 5, mipmaps: 1, code: Array("DX10".utf8))
+                + little(98, 4) + little(3, 4) + little(0, 4) + little(2, 4) + zeros(4)
+                + zeros(2 * 64), size: (5, 5)),
+        HandmadeContainer(
+            name: "QOI", format: .qoi,
+            bytes: Array("qoif".utf8) + big(9) + big(8) + [4, 0] + [0xFE, 1, 2, 3]
+                + [0xFF, 4, 5, 6, 7] + [0x80, 0x88] + [0x41, 1] + [0xC0 | 61] + [0xC0 | 4]
+                + zeros(7) + [1], size: (9, 8)),
+        HandmadeContainer(
+            name: "PPM", format: .pnm, bytes: Array("P6 4\n# by hand\n3 255\n".utf8) + zeros(36),
+            size: (4, 3)),
+        HandmadeContainer(
+            name: "PBM", format: .pnm, bytes: Array("P4\n#\n9 3\n".utf8) + zeros(6), size: (9, 3)),
+        HandmadeContainer(
+            name: "PGM of 16 bits", format: .pnm, bytes: Array("P5\n4 3\n65535\n".utf8) + zeros(24),
+            size: (4, 3)),
+        HandmadeContainer(
+            name: "PBM in ASCII", format: .pnm, bytes: Array("P1\n3 2\n010 1 0 1".utf8),
+            size: (3, 2)),
+        HandmadeContainer(
+            name: "PPM in ASCII", format: .pnm,
+            bytes: Array("P3 2 1 9 1 2 3 #x 4\n4 5 6 ".utf8), size: (2, 1), spareBytes: 1),
+        HandmadeContainer(
+            name: "PAM", format: .pnm,
+            bytes: Array("P7\nWIDTH 4\nHEIGHT 3\nDEPTH 2\nMAXVAL 255\nENDHDR\n".utf8) + zeros(24),
+            size: (4, 3)),
+        HandmadeContainer(
+            name: "PFM", format: .pnm, bytes: Array("PF\n4 3\n-1.0\n".utf8) + zeros(144),
+            size: (4, 3)),
+        HandmadeContainer(
+            name: "ICNS", format: .icns,
+            bytes: Array("icns".utf8) + big(8 + 24 + 12) + Array("ic07".utf8) + big(24) + zeros(16)
+                + Array("icp4".utf8) + big(12) + zeros(4), size: (128, 128)),
+        HandmadeContainer(
+            name: "EXR", format: .exr,
+            bytes: exr(
+                exr(flags: 0, attributes: exrWindows(width: 7, height: 20) + zip16, parts: 1),
+                chunks: 2, head: zeros(4)), size: (7, 20)),
+        HandmadeContainer(
+            name: "EXR of tiles", format: .exr,
+            bytes: exr(
+                exr(
+                    flags: 2,
+                    attributes: exrWindows(width: 7, height: 20)
+                        + attribute("tiles", "tiledesc", little(4, 4) + little(8, 4) + [1]),
+                    parts: 1),
+                // Of 7 by 20, 3 by 10, 1 by 5, 1 by 2 and 1 by 1.
+                chunks: 6 + 2 + 1 + 1 + 1, head: zeros(16)), size: (7, 20)),
+        HandmadeContainer(
+            name: "EXR of two parts", format: .exr,
+            bytes: exr(
+                exr(
+                    flags: 16,
+                    attributes: exrWindows(width: 7, height: 20)
+                        + attribute("type", "string", Array("scanlineimage".utf8))
+                        + attribute("chunkCount", "int", little(1, 4)), parts: 2),
+                chunks: 2, head: zeros(8)), size: (7, 20)),
         tiff("TIFF", isLittle: true), tiff("TIFF of the other order", isLittle: false),
         tiff("TIFF, turned", isLittle: false, orientation: 6), bigTIFF,
     ]
+
+    /// A JPEG 2000 codestream up to its end marker: tile-parts of these lengths; nil for one that is
+    /// not stated.
+    private static func codestreamOfTiles(_ lengths: [Int?]) -> [UInt8] {
+        let size: [UInt8] =
+            [0xFF, 0x4F, 0xFF, 0x51, 0, 41, 0, 0] + big(80) + big(50) + big(10) + big(5)
+            + zeros(21)
+        return size
+            + lengths.flatMap { length -> [UInt8] in
+                let data = [UInt8](repeating: 0x7F, count: (length ?? 30) - 14)
+                return [0xFF, 0x90, 0, 10, 0, 0] + big(length ?? 0) + [0, 1, 0xFF, 0x93] + data
+            }
+    }
+
+    /// A file of 5 by 2 pixels and three channels up to the picture's data.
+    private static func psd(version: UInt8, compression: UInt8) -> [UInt8] {
+        Array("8BPS".utf8) + [0, version] + zeros(6) + [0, 3] + big(2) + big(5) + [0, 8, 0, 3]
+            + big(0) + big(4) + zeros(4) + zeros(version == 2 ? 4 : 0) + big(3) + zeros(3)
+            + [0, compression]
+    }
+
+    private static func dds(
+        width: Int, height: Int, mipmaps: Int, code: [UInt8] = [], bits: Int = 0
+    ) -> [UInt8] {
+        Array("DDS ".utf8) + little(124, 4) + little(mipmaps > 1 ? 0x2_1007 : 0x1007, 4)
+            + little(height, 4) + little(width, 4) + zeros(8) + little(mipmaps, 4) + zeros(44)
+            + little(32, 4) + little(code.isEmpty ? 0x40 : 4, 4) + (code.isEmpty ? zeros(4) : code)
+            + little(bits, 4) + zeros(16) + little(0x1000, 4) + zeros(16)
+    }
+
+    private static func attribute(_ name: String, _ type: String, _ value: [UInt8]) -> [UInt8] {
+        Array(name.utf8) + [0] + Array(type.utf8) + [0] + little(value.count, 4) + value
+    }
+
+    private static let zip16 = attribute("compression", "compression", [3])
+
+    private static func exrWindows(width: Int, height: Int) -> [UInt8] {
+        let window = little(-1, 4) + little(2, 4) + little(width - 2, 4) + little(height + 1, 4)
+        return attribute("displayWindow", "box2i", window)
+            + attribute("dataWindow", "box2i", window)
+    }
+
+    private static func exr(flags: UInt8, attributes: [UInt8], parts: Int) -> [UInt8] {
+        [0x76, 0x2F, 0x31, 0x01, 2, flags, 0, 0]
+            + (0..<parts).flatMap { _ in attributes + [0] } + (parts > 1 ? [0] : [])
+    }
+
+    /// Adds a table of offsets, and chunks with ten bytes of data.
+    private static func exr(_ start: [UInt8], chunks: Int, head: [UInt8]) -> [UInt8] {
+        let chunk = head + little(10, 4) + zeros(10)
+        let first = start.count + 8 * chunks
+        return start + (0..<chunks).flatMap { little(first + $0 * chunk.count, 8) }
+            + (0..<chunks).flatMap { _ in chunk }
+    }
 
     /// 500 by 333: not a small size; height and width with 9 bits, then 13.
     private static let codestream: [UInt8] =

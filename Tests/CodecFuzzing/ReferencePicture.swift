@@ -27,8 +27,7 @@ final class ReferencePicture {
                 start, source.count, UInt64(maximumPixels), Int32(clamping: maximumScans), &picture)
         case .png:
             creference_decode_png(start, source.count, UInt64(maximumPixels), &picture)
-        case .webp, .gif, .bmp, .tiff, .avif, .heif, .jpegXL, .jpeg2000, .icon, .svg, .pdf:
-            return nil
+        default: return nil
         }
     }
 

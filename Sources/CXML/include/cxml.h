@@ -24,8 +24,10 @@ typedef enum {
     CXML_SVG = 0,
     /// The bytes end before the first element; for beginnings only.
     CXML_UNDECIDED,
-    /// Other XML, or not XML.
+    /// Other XML.
     CXML_OTHER,
+    /// Not well-formed before the first element, or in its tag.
+    CXML_ROOTLESS,
     /// An SVG document that is not well-formed.
     CXML_BROKEN,
     /// An SVG document without its end.
@@ -42,6 +44,8 @@ typedef struct {
     cxml_end end;
     /// The line of the problem, from 1; 0 if unknown.
     uint64_t line;
+    /// Whether the root element has ended.
+    bool is_ended;
     /// A message in static memory, valid until the thread's next call; empty if the verdict says
     /// everything.
     const char *message;

@@ -86,7 +86,8 @@ struct BoxWalk {
             payload: (next + head)..<(next + total))
     }
 
-    /// Whether one of the remaining boxes, then the last, is open-ended.
+    /// Whether one of the remaining boxes, then the last, is open-ended. Half of such a file looks
+    /// whole, if only its boxes are checked.
     mutating func reachesOpenEnd() -> Bool {
         while let box = try? box() {
             if box.isOpenEnded { return true }
@@ -96,21 +97,5 @@ struct BoxWalk {
 
     private func past() -> CodecError {
         isWholeFile ? .cut("a box passes the end of the file") : .broken("a box passes its end")
-    }
-}
-
-/// Whether a file's own bytes tell where it ends.
-///
-/// Half of a bare JPEG XL codestream looks whole. So does half of a container with a last box that
-/// extends to the end of the file, if only its boxes are checked. In an AVIF, libavif checks that
-/// the data of each item is there, and a JPEG 2000 ends with a marker.
-package func statesItsEnd(_ file: UnsafeRawBufferPointer) -> Bool {
-    let format = sniffed(file)
-    switch format {
-    case .jpegXL where file.first == 0xFF: return false
-    case .jpegXL, .heif, .avif:
-        var walk = BoxWalk(file)
-        return format?.codec != nil || !walk.reachesOpenEnd()
-    default: return true
     }
 }

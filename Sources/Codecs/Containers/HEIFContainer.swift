@@ -15,6 +15,17 @@ enum HEIFContainer: ImageContainer {
         return nil
     }
 
+    /// Why a file is refused however other formats are treated; nil for others.
+    static func refusal(of beginning: UnsafeRawBufferPointer) -> String? {
+        guard beginning.holds("mif3", at: 8) else { return nil }
+        return "a HEIF of the brand mif3, with a box mini in place of meta"
+    }
+
+    static func statesItsEnd(_ source: UnsafeRawBufferPointer) -> Bool {
+        var walk = BoxWalk(source)
+        return !walk.reachesOpenEnd()
+    }
+
     static func size(in beginning: UnsafeRawBufferPointer) -> DeclaredSize {
         // A box is incomplete, usually the one with the data.
         (try? statedSize(in: beginning)) ?? .later

@@ -21,6 +21,9 @@ protocol ImageContainer {
         _ source: UnsafeRawBufferPointer, memoryBytes: Int, _ interruption: Interruption
     ) throws(CodecError) -> ImageWarning?
 
+    /// Whether the file's own bytes tell where it ends.
+    static func statesItsEnd(_ source: UnsafeRawBufferPointer) -> Bool
+
     /// Returns the bytes that ``check(_:memoryBytes:_:)`` may allocate for a source of this length.
     static func memoryBytes(ofSource bytes: Int) -> Int
 }
@@ -29,6 +32,8 @@ extension ImageContainer {
     static func memoryBytes(ofSource bytes: Int) -> Int { 0 }
 
     static func orientation(in beginning: UnsafeRawBufferPointer) -> Int { ExifOrientation.upright }
+
+    static func statesItsEnd(_ source: UnsafeRawBufferPointer) -> Bool { true }
 }
 
 /// The picture's size as far as the beginning of a file states it.
@@ -52,6 +57,12 @@ extension ImageFormat {
         case .jpeg2000: JPEG2000Container.self
         case .svg: SVGContainer.self
         case .pdf: PDFContainer.self
+        case .psd: PSDContainer.self
+        case .dds: DDSContainer.self
+        case .qoi: QOIContainer.self
+        case .pnm: PNMContainer.self
+        case .icns: ICNSContainer.self
+        case .exr: EXRContainer.self
         default: nil
         }
     }

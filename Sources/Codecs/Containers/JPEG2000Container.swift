@@ -30,26 +30,57 @@ enum JPEG2000Container: ImageContainer {
         _ source: UnsafeRawBufferPointer, memoryBytes: Int, _ interruption: Interruption
     ) throws(CodecError) -> ImageWarning? {
         guard !isBare(source) else {
-            guard source.suffix(2).elementsEqual([0xFF, 0xD9]) else {
-                throw .cut("the codestream has no end")
-            }
-            return nil
+            return try checkCodestream(source, 0..<source.count, interruption)
         }
         var walk = BoxWalk(source)
         var (hasHeader, hasCodestream) = (false, false)
+        var warning: ImageWarning?
         while let box = try walk.box() {
             try interruption.check(after: 1024)
             hasHeader = hasHeader || box.isA("jp2h")
             if box.isA("jp2c") {
                 hasCodestream = true
-                guard source[box.payload].suffix(2).elementsEqual([0xFF, 0xD9]) else {
-                    throw .cut("the codestream has no end")
-                }
+                let found = try checkCodestream(source, box.payload, interruption)
+                warning = warning ?? found
             }
         }
         guard hasHeader else { throw .cut("no box jp2h") }
         guard hasCodestream else { throw .cut("no box jp2c") }
-        return nil
+        return warning
+    }
+
+    /// Checks that a codestream has its end marker: as the last bytes, or where the lengths of its
+    /// tile-parts lead (A.4.2).
+    private static func checkCodestream(
+        _ source: UnsafeRawBufferPointer, _ range: Range<Int>, _ interruption: Interruption
+    ) throws(CodecError) -> ImageWarning? {
+        let end: [UInt8] = [0xFF, 0xD9]
+        if source[range].suffix(2).elementsEqual(end) { return nil }
+        let cut = CodecError.cut("the codestream has no end")
+        var offset = range.lowerBound + 2
+        while offset <= range.upperBound - 4 {
+            try interruption.check(after: 16)
+            if source[offset...].starts(with: end) {
+                return ImageWarning(text: "bytes stand behind the end of the codestream")
+            }
+            guard source[offset...].starts(with: [0xFF, 0x90]) else {
+                offset += 2 + source.bigEndian16(at: offset + 2)
+                continue
+            }
+            guard let length = source.number(at: offset + 6, bytes: 4) else { throw cut }
+            if length > 0 {
+                offset += max(length, 12)
+                continue
+            }
+            // The last tile-part ends with the codestream. No coded data has the end marker.
+            while offset < range.upperBound, !source[offset...].starts(with: end) {
+                try interruption.check(after: 1)
+                offset += 1
+            }
+        }
+        // Not more than a byte behind it.
+        guard source.dropFirst(offset).prefix(2).elementsEqual(end) else { throw cut }
+        return ImageWarning(text: "bytes stand behind the end of the codestream")
     }
 
     static let startOfCodestream: [UInt8] = [0xFF, 0x4F, 0xFF, 0x51]

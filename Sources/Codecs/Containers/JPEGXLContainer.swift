@@ -62,6 +62,12 @@ enum JPEGXLContainer: ImageContainer {
         return nil
     }
 
+    /// Half of a bare codestream looks whole.
+    static func statesItsEnd(_ source: UnsafeRawBufferPointer) -> Bool {
+        var walk = BoxWalk(source)
+        return !isBare(source) && !walk.reachesOpenEnd()
+    }
+
     private static func isBare(_ bytes: UnsafeRawBufferPointer) -> Bool { bytes.first == 0xFF }
 
     /// The beginning of a codestream, read from the lowest bit on.

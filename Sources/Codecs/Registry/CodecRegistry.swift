@@ -43,6 +43,7 @@ func acceptedFormat(
 ) throws(CodecError) -> ImageFormat {
     guard !source.isEmpty else { throw .notAnImage("no bytes") }
     guard let format = sniffed(source) else { throw .notAnImage("unrecognised file signature") }
+    if format == .heif, let text = HEIFContainer.refusal(of: source) { throw .unsupported(text) }
     if format.codec == nil { try others.check("\(format.rawValue) is not decoded") }
     return format
 }

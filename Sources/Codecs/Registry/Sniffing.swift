@@ -71,6 +71,25 @@ extension ImageFormat {
                 .confirmed((bytes[4] != 0 || bytes[5] != 0) && bytes[9] == 0)
         case .svg: SVGContainer.recognition(of: bytes)
         case .pdf: Recognition(of: bytes, by: Array("%PDF-".utf8))
+        case .psd:
+            // The version, and six bytes of 0.
+            Recognition(
+                of: bytes, by: Array("8BPS\0\u{1}\0\0\0\0\0\0".utf8),
+                Array("8BPS\0\u{2}\0\0\0\0\0\0".utf8))
+        case .dds:
+            Recognition(of: bytes, by: Array("DDS ".utf8) + unknown(4)).confirmed(
+                bytes.littleEndian32(at: 4) == DDSContainer.headerBytes)
+        case .qoi:
+            // Three or four channels, and one of two colour spaces.
+            Recognition(of: bytes, by: Array("qoif".utf8) + unknown(10)).confirmed(
+                (3...4).contains(bytes[12]) && bytes[13] <= 1)
+        case .pnm: PNMContainer.recognition(of: bytes)
+        case .icns:
+            // The length of the file, and that of the first element.
+            Recognition(of: bytes, by: Array("icns".utf8) + unknown(12)).confirmed(
+                bytes.bigEndian32(at: 4) >= 16 && bytes.bigEndian32(at: 12) >= 8)
+        case .exr:
+            Recognition(of: bytes, by: EXRContainer.magic + [2])
         }
     }
 }
@@ -78,6 +97,13 @@ extension ImageFormat {
 /// The number of bytes that ``sniffed(_:)`` looks at, except for XML, see
 /// ``SVGContainer/recognition(of:)``.
 let signatureBytes = 256
+
+/// Whether a file's own bytes tell where it ends. In an AVIF, libavif checks that the data of each
+/// item is there.
+package func statesItsEnd(_ file: UnsafeRawBufferPointer) -> Bool {
+    guard let format = sniffed(file), format.codec == nil else { return true }
+    return format.container?.statesItsEnd(file) ?? true
+}
 
 /// The signature box of JPEG XL (ISO/IEC 18181-2) and JPEG 2000 (ISO/IEC 15444-1, I.5.1).
 private func boxed(_ type: StaticString) -> [UInt8] {
@@ -113,7 +139,7 @@ private func isoBaseMediaFormat(_ bytes: UnsafeRawBufferPointer) -> ImageFormat?
     var isImage = false
     for offset in [8] + Array(stride(from: 16, to: max(end - 3, 16), by: 4)) {
         if bytes.holds("avif", at: offset) || bytes.holds("avis", at: offset) { return .avif }
-        for brand in ["heic", "heix", "heim", "heis", "hevc", "hevx", "mif1", "msf1"]
+        for brand in ["heic", "heix", "heim", "heis", "hevc", "hevx", "mif1", "msf1", "mif3"]
             as [StaticString]
         where bytes.holds(brand, at: offset) {
             isImage = true

@@ -13,6 +13,12 @@ package enum ImageFormat: String, CaseIterable, Sendable {
     case icon = "ico"
     case svg
     case pdf
+    case psd
+    case dds
+    case qoi
+    case pnm
+    case icns
+    case exr
 
     package var fileExtension: String {
         switch self {
@@ -28,6 +34,11 @@ package enum ImageFormat: String, CaseIterable, Sendable {
         case .icon: "image/vnd.microsoft.icon"
         case .svg: "image/svg+xml"
         case .pdf: "application/pdf"
+        case .psd: "image/vnd.adobe.photoshop"
+        case .dds: "image/vnd-ms.dds"
+        case .pnm: "image/x-portable-anymap"
+        case .icns: "image/x-icns"
+        case .exr: "image/x-exr"
         default: "image/\(rawValue)"
         }
     }

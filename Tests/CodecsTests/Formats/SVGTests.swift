@@ -61,8 +61,8 @@ struct SVGTests {
         "text " + drawing,
         #"<svg xmlns="http://example.com/other"/>"#, "<svgx/>", "<rss/>", "<SVG/>",
         "<html><!--" + drawing + "--></html>", "{\"a\":\"<svg/>\"}", "\u{1F8B}" + drawing,
-        // An XML declaration must be at the start.
-        "\n<?xml version='1.0'?>" + drawing,
+        "\n<?xml version='1.0'?><html>" + drawing + "</html>", "<!DOCTYPE html><svg a></svg>",
+        "<html><svg></p></html>", "<x:rss><svg/></x:rss>", "<svgx a></svgx>",
     ])
     func isNoImage(text: String) {
         guard case .failure(.notAnImage) = outcome(text) else {
@@ -71,17 +71,49 @@ struct SVGTests {
         }
     }
 
-    @Test(arguments: [
+    /// A file that is not well-formed, with its end.
+    private static let malformed = [
+        // An XML declaration must be at the start.
+        "\n<?xml version='1.0'?>" + drawing, "<svg a='1' a='2'></svg>", "<svg a></svg>",
+        "<svg x:a='1'><g/></svg>", "<s:svg><g/></s:svg>\n",
+        "<?xml version='1.0'?><!-- a -- b --><svg></svg>",
+        "<!DOCTYPE svg [<!ENTITY a>]><svg></svg>", "<svg xlink:href='#a'>\n</svg  >\n",
         drawing + "<html/>", drawing + "text", "<svg><g></svg>", "<svg><g a='1' a='2'/></svg>",
         "<svg>&nowhere;</svg>",
         "<svg><p>a < b</p></svg>", "<svg><x:path/></svg>", "<svg>\u{0}</svg>", "<svg>]]></svg>",
         "<svg><br></svg>", "<svg><script>if (a && b) {}</script></svg>",
         "<!DOCTYPE svg [<!ENTITY a SYSTEM 'file:///etc/passwd'>]><svg><g x='&a;'/></svg>",
-    ])
-    func isDamaged(text: String) {
-        guard case .failure(.corrupt) = outcome(text) else {
-            Issue.record("\(outcome(text))")
-            return
+    ]
+
+    private func fault(_ text: String) throws -> String? {
+        try Array(text.utf8).withUnsafeBytes { bytes in
+            let entry = try ImageProcessor.process(
+                bytes, header: header(of: bytes, others: .store), recipes: [Recipe()])
+            return entry.warning.map { $0.lacksEnd ? "cut" : $0.text }
+        }
+    }
+
+    @Test(arguments: malformed)
+    func isStoredWithAWarning(text: String) throws {
+        #expect(try outcome(text).get().format == .svg)
+        #expect(try fault(text)?.hasPrefix("not well-formed XML: line ") == true)
+        #expect(refusal(Array(text.utf8)) == .unsupported("svg is not decoded"))
+        for encoding in [String.Encoding.utf16BigEndian, .utf16LittleEndian] {
+            let bytes = [UInt8](try #require(("\u{FEFF}" + text).data(using: encoding)))
+            #expect(try storedAsItCame(bytes).get().format == .svg)
+        }
+    }
+
+    @Test(arguments: malformed)
+    func isDamagedWithoutItsEnd(text: String) throws {
+        guard let end = text.range(of: "</", options: .backwards) else { return }
+        // Text or elements behind the drawing are the fault there.
+        guard !text.hasPrefix(SVGTests.drawing) else { return }
+        for cut in [String(text[..<end.lowerBound]), text[..<end.lowerBound] + "<g/>"] {
+            guard case .failure(.corrupt(_, isTruncated: true)) = outcome(cut) else {
+                Issue.record("\(cut): \(outcome(cut))")
+                continue
+            }
         }
     }
 
@@ -187,12 +219,12 @@ struct SVGTests {
         ("<svg><g>", "line 1: ends before its element does"),
         ("<svg> <?xml version='1.0'?></svg>", "line 1: the XML declaration is not at the start"),
     ])
-    func namesTheFault(text: String, message: String) {
-        guard case .failure(.corrupt(let found, _)) = outcome(text) else {
-            Issue.record("\(text): \(outcome(text))")
-            return
+    func namesTheFault(text: String, message: String) throws {
+        if case .failure(.corrupt(let found, _)) = outcome(text) {
+            #expect(found.hasSuffix("XML: \(message)"))
+        } else {
+            #expect(try fault(text) == "not well-formed XML: \(message)")
         }
-        #expect(found.hasSuffix("XML: \(message)"))
     }
 
     /// A body of only comments and declarations is not yet rejected.
