@@ -190,9 +190,9 @@ let package = Package(
         .testTarget(
             name: "CodecsTests",
             dependencies: [
-                "CColour", "CCrypto", "CDeflate", "CInterruption", "CJPEG", "CPNG", "CPixels",
-                "CPlaceholder", "CReferenceDecoders", "CResample", "CXML", "CodecFuzzing", "Codecs",
-                "PrefetchModel", "SeededRandom", "Threading",
+                "CAllocations", "CColour", "CCrypto", "CDeflate", "CInterruption", "CJPEG", "CPNG",
+                "CPixels", "CPlaceholder", "CReferenceDecoders", "CResample", "CXML",
+                "CodecFuzzing", "Codecs", "PrefetchModel", "SeededRandom", "Threading",
             ],
             exclude: ["Placeholders/ThumbHashVectors.tsv", "Placeholders/thumbhash-vectors.py"],
             swiftSettings: codecs),
@@ -339,6 +339,8 @@ let package = Package(
             name: "SeededRandom", dependencies: ["PrefetchModel"], path: "Tests/SeededRandom",
             swiftSettings: strict),
         .target(name: "CTestSupport", path: "Tests/CTestSupport", cSettings: boundary),
+        // Counts allocations, by functions in place of glibc's.
+        .target(name: "CAllocations", path: "Tests/CAllocations", cSettings: boundary),
         // The server side of TLS for test origins.
         .target(
             name: "CTLS", path: "Tests/CTLS", cSettings: boundary,

@@ -148,6 +148,8 @@ typedef lib_result lib_DecoderParse(lib_decoder *);
 typedef lib_result lib_DecoderSetIOMemory(lib_decoder *, const uint8_t *, size_t);
 typedef lib_encoder *lib_EncoderCreate(void);
 typedef void lib_EncoderDestroy(lib_encoder *);
+typedef lib_outcome lib_EncoderSetCodecSpecificOption(
+    lib_encoder *, const char *key, const char *value);
 typedef lib_result lib_EncoderWrite(lib_encoder *, const lib_image *, lib_bytes *);
 typedef lib_image *lib_ImageCreate(uint32_t width, uint32_t height, uint32_t depth, int format);
 typedef lib_image *lib_ImageCreateEmpty(void);
@@ -173,6 +175,7 @@ typedef const char *lib_Version(void);
     FUNCTION(DecoderSetIOMemory) \
     FUNCTION(EncoderCreate) \
     FUNCTION(EncoderDestroy) \
+    FUNCTION(EncoderSetCodecSpecificOption) \
     FUNCTION(EncoderWrite) \
     FUNCTION(ImageCreate) \
     FUNCTION(ImageCreateEmpty) \

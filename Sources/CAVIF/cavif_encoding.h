@@ -82,6 +82,9 @@ static ccodec_status encode(
     encoder->codecChoice = LIB_CHOICE_AOM;
     encoder->maxThreads = 1;
     encoder->speed = options->speed;
+    if (!options->searches_repetitions) {
+        lib.EncoderSetCodecSpecificOption(encoder, "enable-intrabc", "0");
+    }
     encoder->tileColsLog2 = tile_columns(picture->width, picture->height);
     encoder->minQuantizer = encoder->maxQuantizer = options->quantizer;
     encoder->minQuantizerAlpha = encoder->maxQuantizerAlpha = LIB_QUANTIZER_LOSSLESS;

@@ -45,6 +45,7 @@ static bool configure(const cwebp_options *options, WebPConfig *config) {
     if (!WebPConfigInit(config)) return false;
     config->method = options->method;
     config->lossless = options->is_lossless;
+    config->low_memory = options->saves_memory;
     // For lossless output, the effort within a method.
     config->quality = !options->is_lossless ? options->quality : options->method < 3 ? 25 : 75;
     return true;

@@ -106,7 +106,8 @@ struct CurveBench {
 
     #if WebP
         private func encodedWebP(_ quality: Int) -> Bytes? {
-            var options = cwebp_options(is_lossless: false, quality: Float(quality), method: method)
+            var options = cwebp_options(
+                is_lossless: false, quality: Float(quality), method: method, saves_memory: false)
             var (bytes, count): (UnsafeMutablePointer<UInt8>?, Int) = (nil, 0)
             return samples.withUnsafeBufferPointer { samples in
                 guard let start = samples.baseAddress else { return nil }

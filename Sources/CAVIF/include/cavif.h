@@ -106,6 +106,8 @@ typedef struct {
     bool halves_chroma;
     /// No chroma: red, green and blue are equal in each pixel.
     bool is_grey;
+    /// Whether parts of flat pictures may be copied from others (intra block copy), below speed 8.
+    bool searches_repetitions;
 } cavif_options;
 
 /// Encodes a picture of 8 bits a sample by aom, on this thread: the same bytes each time. Alpha is

@@ -68,6 +68,8 @@ typedef struct {
     float quality;
     /// The library's: 0 (fast) to 6.
     int method;
+    /// Whether lossy encoding takes more time and less memory, mostly from method 3 on.
+    bool saves_memory;
 } cwebp_options;
 
 /// Encodes a picture of 3 or 4 channels, with an alpha channel if any pixel is not opaque. Alpha is

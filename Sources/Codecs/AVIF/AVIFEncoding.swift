@@ -14,15 +14,33 @@ extension QualityCurve {
             // libavif's default decoding limit (`avif.h`, `AVIF_DEFAULT_IMAGE_DIMENSION_LIMIT`).
             // The format itself has 65,536 (AV1, section 5.5.1).
             sideLimit: SideLimit(subject: "an AVIF", pixels: 32768), curve: .aom,
-            // Measured with aom 3.6 and libavif 0.11 as the growth of the process: some 30 bytes a
-            // pixel, and frames with wide borders.
-            workingMemory: { basis in
-                30 * basis.pixels + 12 * ((basis.width + 384) * (basis.height + 384))
-                    + ByteEstimate(16 << 20)
+            estimate: { basis in
+                let working = AVIFEncoding.working(basis)
+                return basis.encodingPixels(beside: working.peak, result: working.result)
             }, encode: AVIFEncoding.encoded)
     }
 
     enum AVIFEncoding {
+        /// The libraries' memory, with their outputs. Measured with aom 3.6 and libavif 0.11: frames
+        /// have wide borders, whole chroma nearly doubles them, and so does a search for repetitions.
+        static func working(_ basis: EstimateBasis) -> MemoryEstimate {
+            let (pixels, recipe) = (basis.pixels, basis.recipe)
+            let frame = (basis.width + 384) * (basis.height + 384)
+            let halves =
+                recipe.economy >= .withoutTrials
+                || pixels > ByteEstimate(JPEGEncoding.mostPixelsOfWholeChroma)
+            let halfBytes: ByteEstimate =
+                (halves ? 25 : 52)
+                + (speed(recipe) >= 9 ? 0 : searchesRepetitions(recipe) ? 114 : 6)
+            let tenths: ByteEstimate = (halves ? 8 : 17) + (recipe.quality > 90 ? halves ? 12 : 22 : 0)
+            let lossy = pixels * tenths / 10
+            let result = basis.header.mayBeTransparent ? lossy + pixels : lossy
+            return MemoryEstimate(
+                peak: halfBytes * pixels / 2 + (halves ? 6 : 7) * frame + 7 * result / 2
+                    + basis.kept(result) + ByteEstimate(3 << 19),
+                result: result, raster: 0)
+        }
+
         /// Writes a raster with its orientation applied, at the recipe's quality or the quality
         /// that fits its largest size. Grey stays grey.
         static func encoded(
@@ -32,7 +50,8 @@ extension QualityCurve {
             let isGrey = raster.channels < 3 && !raster.isIndexed
             var plain = try raster.encodable(interruption)
             try plain.turn(interruption)
-            let halvesChroma = JPEGEncoding.halvesChroma(&plain.rows)
+            let halvesChroma =
+                recipe.economy >= .withoutTrials || JPEGEncoding.halvesChroma(&plain.rows)
             try interruption.check()
             let (profile, exif) = (plain.colour.profile ?? [], exif ?? [])
             func made(_ quality: Int, _ most: Int) throws(CodecError) -> ImageBytes? {
@@ -40,7 +59,8 @@ extension QualityCurve {
                     plain,
                     cavif_options(
                         quantizer: Int32(QualityCurve.aom.value(at: quality).rounded()),
-                        speed: speed(recipe), halves_chroma: halvesChroma, is_grey: isGrey),
+                        speed: speed(recipe), halves_chroma: halvesChroma, is_grey: isGrey,
+                        searches_repetitions: searchesRepetitions(recipe)),
                     profile, exif, interruption)
                 return made.count <= most ? made : nil
             }
@@ -61,6 +81,12 @@ extension QualityCurve {
             }
             guard let bytes else { throw .outOfMemory("no output") }
             return ImageBytes(owning: bytes, count: count)
+        }
+
+        /// Whether flat pictures are searched for parts that repeat: in three times the memory and
+        /// five times the time, they become a quarter smaller.
+        private static func searchesRepetitions(_ recipe: Recipe) -> Bool {
+            recipe.effort == .small && recipe.economy < .withoutTrials
         }
 
         /// aom's, by libavif's scale. 6 is the default of libavif and Pillow; 9 takes a ninth of

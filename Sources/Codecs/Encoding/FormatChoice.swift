@@ -46,7 +46,7 @@ struct FormatChoice {
         {
             picture = try picture.opaque(over: recipe.background, interruption)
         }
-        let isCompared = formats.contains { $0.encoder?.curve != nil }
+        let isCompared = isCompared && formats.contains { $0.encoder?.curve != nil }
         let reference = isCompared ? try reference(of: picture) : 1
         var best = own
         let isFlat = picture.isFlat
@@ -69,17 +69,35 @@ struct FormatChoice {
         return image
     }
 
+    /// Whether results are decoded and compared, which takes more memory than to make them.
+    private var isCompared: Bool { recipe.economy < .withoutTrials }
+
+    /// The formats to try for a picture of a size: all allowed ones that hold it, in the order of
+    /// the cases, or the one that takes least memory.
+    static func candidates(
+        for recipe: Recipe, _ width: Int, _ height: Int, isTransparent: Bool
+    ) -> [EncodedImageFormat] {
+        func isSuitable(_ format: EncodedImageFormat) -> Bool {
+            recipe.allowedFormats.contains(format)
+                && (try? EncodedFormat.encoded(format).check(width, height)) != nil
+        }
+        guard recipe.economy >= .withoutTrials else {
+            return EncodedImageFormat.allCases.filter(isSuitable)
+        }
+        let thriftiest: [EncodedImageFormat] =
+            isTransparent ? [.png, .avif, .webp, .jpeg] : [.webp, .jpeg, .avif, .png]
+        return Array(thriftiest.filter(isSuitable).prefix(1))
+    }
+
     /// The formats to try, lossless ones last. JPEG is tried for a transparent picture only if
     /// nothing else is allowed.
     private func formats(
         for picture: borrowing Raster, beside own: Candidate?, _ isTransparent: Bool
     ) -> [EncodedImageFormat] {
-        var formats = EncodedImageFormat.allCases.filter { format in
-            recipe.allowedFormats.contains(format)
-                && (format.rawValue != own?.image.format.rawValue || own?.isKept == true)
-                && (try? EncodedFormat.encoded(format)
-                    .check(picture.widthInPixels, picture.heightInPixels)) != nil
-        }
+        var formats = FormatChoice.candidates(
+            for: recipe, picture.widthInPixels, picture.heightInPixels,
+            isTransparent: isTransparent
+        ).filter { $0.rawValue != own?.image.format.rawValue || own?.isKept == true }
         func prefer(_ isSuitable: (ImageEncoder) -> Bool) {
             let others = formats.filter { $0.encoder.map(isSuitable) ?? false }
             if !others.isEmpty || own != nil { formats = others }
@@ -101,7 +119,7 @@ struct FormatChoice {
             let image = try encoded(picture, format, quality, exif: exif)
             guard case .encoded(let bytes) = image.output else { break }
             var made = Candidate(image: image, byteCount: bytes.count)
-            if format.encoder?.curve == nil { return made }
+            if format.encoder?.curve == nil || !isCompared { return made }
             let similarity = try similarity(of: bytes, in: image.format, to: picture)
             search.add(similarity, of: quality)
             made.isGood = search.isLastGood
@@ -129,13 +147,15 @@ struct FormatChoice {
     private func reference(of picture: borrowing Raster) throws(CodecError) -> Double {
         let width = max(picture.widthInPixels - 4, 1)
         let height = max(picture.heightInPixels - 4, 1)
-        let part = try picture.cropped(
+        var opaque = try picture.cropped(
             x: picture.widthInPixels - width, y: picture.heightInPixels - height,
             to: TransformationPlan.Size(width: width, height: height), interruption)
-        let opaque = try part.opaque(over: .black, interruption)
+        if opaque.alpha != .none { opaque = try opaque.opaque(over: .black, interruption) }
         var plain = Recipe(encoding: .jpeg, quality: recipe.quality)
         plain.stripping = .all
-        let bytes = try JPEGEncoding.encoded(opaque.copy(), exif: nil, by: plain, interruption)
+        let halvesChroma = JPEGEncoding.halvesChroma(&opaque.rows)
+        let bytes = try JPEGEncoding.encoded(
+            upright: opaque, halvesChroma: halvesChroma, exif: nil, by: plain, interruption)
         return try similarity(of: bytes, in: .jpeg, to: opaque)
     }
 

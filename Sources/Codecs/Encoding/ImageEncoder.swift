@@ -11,11 +11,8 @@ struct ImageEncoder: Sendable {
     var isLossless = false
     /// The encoder's own quality for each of libjpeg's; nil where it has none or that very scale.
     var curve: QualityCurve?
-    /// Upper estimate of the encoder's memory without 8-bit rows and its output.
-    let workingMemory: @Sendable (EstimateBasis) -> ByteEstimate
-    /// Upper estimate of encoding a raster with the header's samples; nil for the estimate of an
-    /// encoder of 8-bit colours.
-    var memory: (@Sendable (EstimateBasis) -> MemoryEstimate)?
+    /// Upper estimate of encoding a raster with the header's samples.
+    let estimate: @Sendable (EstimateBasis) -> MemoryEstimate
     /// Makes a file of a raster with its orientation applied, and of the TIFF structure of the EXIF
     /// to keep. Without ``hasAlpha`` the raster must be opaque.
     let encode:
@@ -23,10 +20,6 @@ struct ImageEncoder: Sendable {
             _ raster: consuming Raster, _ exif: [UInt8]?, _ recipe: Recipe,
             _ interruption: Interruption
         ) throws(CodecError) -> ImageBytes
-
-    func estimate(_ basis: EstimateBasis) -> MemoryEstimate {
-        memory?(basis) ?? basis.encodingPixels(beside: workingMemory(basis))
-    }
 }
 
 /// The longest side that a format can store.

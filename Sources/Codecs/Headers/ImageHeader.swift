@@ -8,6 +8,10 @@ struct DecoderMemory: Hashable, Sendable {
     var libraryBytes = 0
     /// Whether a profile must be unpacked to be read, as in a PNG.
     var hasPackedProfile = false
+    /// Whether samples are indices into a palette.
+    var isIndexed = false
+    /// Whether colours of the palette, or one colour of all, are transparent.
+    var hasTransparentColours = false
 }
 
 /// The properties of an image that are known before any pixel is decoded.
@@ -37,8 +41,6 @@ package struct ImageHeader: Hashable, Sendable {
     /// without data kept by quality, a lossless or deeper picture, an animation, and where the data
     /// is not read yet.
     var lossyQuality: Double?
-    /// Whether the memory suffices to encode a picture with a ``lossyQuality`` again.
-    private(set) var mayEncodeAgain = true
 
     package var pixels: Int { widthInPixels * heightInPixels }
 
@@ -50,9 +52,33 @@ package struct ImageHeader: Hashable, Sendable {
     /// The codec that decodes this file; nil if the file can only be stored unchanged.
     var codec: ImageCodec? { libraryRefusal == nil ? format.codec : nil }
 
-    /// The bytes of a row with its filter type.
+    /// The bytes of a row with its filter type, as decoded.
     func stride(_ pixels: ByteEstimate) -> ByteEstimate {
-        (pixels * ByteEstimate(channels * bitDepth) + 7) / 8 + 1
+        (pixels * ByteEstimate(rasterChannels * bitDepth) + 7) / 8 + 1
+    }
+
+    /// Samples of a decoded pixel: inks are converted while they are decoded.
+    private var rasterChannels: Int { format == .jpeg ? min(channels, 3) : channels }
+
+    /// Whether some pixels may not be opaque.
+    var mayBeTransparent: Bool {
+        memory.hasTransparentColours || rasterChannels % 2 == 0
+    }
+
+    /// Samples of a pixel of 8 bits without a palette, 1…4.
+    var plainChannels: Int {
+        (memory.isIndexed || rasterChannels >= 3 ? 3 : 1) + (mayBeTransparent ? 1 : 0)
+    }
+
+    /// Whether the picture was compressed with loss or is as dense as a photograph, so that it is
+    /// larger if compressed without loss.
+    private var hasLossyDetail: Bool {
+        switch format {
+        case .jpeg: true
+        // Photographs take more than a byte a pixel, graphics a tenth of one.
+        case .png, .webp, .avif: lossyQuality != nil || sourceBytes > pixels / 2
+        default: false
+        }
     }
 
     /// Upper estimate of the structure check, see ``CheckDepth/structure``.
@@ -126,7 +152,7 @@ package struct ImageHeader: Hashable, Sendable {
                 return false
             }
             guard let lossyQuality else { return recipe.encoding == .same }
-            if !mayEncodeAgain { return true }
+            if recipe.economy == .keepingData { return true }
             // From near the lowest quality that is tried, lowering it further gains little.
             let fits = sourceBytes <= recipe.maximumStoredBytes ?? .max
             let quality =
@@ -139,15 +165,18 @@ package struct ImageHeader: Hashable, Sendable {
     /// The quality of a source is read to within this number of steps: see `VP8FrameHeader`.
     static let qualityTolerance = 3.0
 
-    /// The header by which recipes are made within a memory budget. Where encoding a picture again
-    /// takes more, its data is kept.
-    func settled(for recipes: [Recipe], _ check: SourceCheck, within budget: Int) -> ImageHeader {
-        guard lossyQuality != nil,
-            ImageProcessor.need(of: self, for: recipes, check, within: budget) > budget
-        else { return self }
-        var header = self
-        header.mayEncodeAgain = false
-        return header
+    /// The recipe as it is carried out within a memory budget: with as little economy as possible,
+    /// or all of it if nothing suffices.
+    func settled(_ recipe: Recipe, within budget: Int) -> Recipe {
+        guard recipe.encoding != .original else { return recipe }
+        var settled = recipe
+        for economy in Recipe.Economy.allCases {
+            if economy == .none, hasLossyDetail { continue }
+            if economy == .keepingData, lossyQuality == nil { break }
+            settled.economy = economy
+            if estimate(for: settled).peak.count <= budget { break }
+        }
+        return settled
     }
 
     /// The memory of a format that is not decoded.

@@ -15,12 +15,21 @@ extension ImageCodec {
 extension JPEGSource {
     static var decodesAtScales: Bool { true }
 
+    static func rasterMemory(of header: ImageHeader, for recipe: Recipe) -> ByteEstimate {
+        EstimateBasis(header, recipe).ofRaster + keptCoefficients(of: header)
+    }
+
+    /// All coefficients, if they are kept until the last scan.
+    private static func keptCoefficients(of header: ImageHeader) -> ByteEstimate {
+        ByteEstimate(header.isProgressiveOrInterlaced ? header.memory.coefficientBytes : 0)
+    }
+
     static func memory(of header: ImageHeader, for recipe: Recipe) -> MemoryEstimate {
         let basis = EstimateBasis(header, recipe)
         let all = ByteEstimate(header.memory.coefficientBytes)
         // The preview for a placeholder: three samples for each block of 64.
         let preview = basis.pixels / 16
-        let coefficients = header.isProgressiveOrInterlaced ? all : 0
+        let coefficients = keptCoefficients(of: header)
         switch EncodedFormat(recipe, of: header, by: .jpeg) {
         case nil:
             return MemoryEstimate(peak: basis.margin + preview + coefficients, result: 0, raster: 0)
@@ -36,21 +45,16 @@ extension JPEGSource {
                 peak: basis.margin + preview + all * (basis.isTurned ? 2 : 1) + output,
                 result: buffer, raster: 0)
         case .encoded(.png):
-            let decoded =
-                basis.pixels * ByteEstimate(min(header.channels, 3))
-                + max(basis.width, basis.height)
+            let decoded = max(basis.rows, basis.turnedRows)
             // In addition to the rows: first coefficients, then turned rows, then the output; with
             // more effort a copy of the rows and two outputs.
             return MemoryEstimate(
-                peak: basis.margin + decoded
+                peak: basis.margin + basis.packing + decoded
                     + max(coefficients, (basis.isSmall ? 3 : 1) * decoded),
                 result: decoded, raster: decoded)
         case let format?:
-            let encoding = basis.encoding(format)
             // The coefficients are freed before encoding.
-            return MemoryEstimate(
-                peak: max(encoding.peak, basis.margin + encoding.raster + coefficients),
-                result: encoding.result, raster: encoding.raster)
+            return basis.encoding(format).atLeast(rasterMemory(of: header, for: recipe))
         }
     }
 }

@@ -13,6 +13,11 @@ struct MemoryEstimate {
     func adding(_ bytes: ByteEstimate) -> MemoryEstimate {
         MemoryEstimate(peak: peak + bytes, result: result, raster: raster)
     }
+
+    /// The same where another phase takes `bytes`.
+    func atLeast(_ bytes: ByteEstimate) -> MemoryEstimate {
+        MemoryEstimate(peak: max(peak, bytes), result: result, raster: raster)
+    }
 }
 
 /// The common values of all formats' estimates.
@@ -31,7 +36,7 @@ struct EstimateBasis {
     let rows: ByteEstimate
     /// The rows after turning; zero without a turn.
     let turnedRows: ByteEstimate
-    /// The libraries' state and tables, and rows in progress.
+    /// The libraries' state and tables, metadata, and rows in progress.
     let margin: ByteEstimate
 
     init(_ header: ImageHeader, _ recipe: Recipe) {
@@ -43,22 +48,26 @@ struct EstimateBasis {
         source = ByteEstimate(header.sourceBytes)
         isTurned = header.orientation != ExifOrientation.upright
         isSmall = recipe.effort == .small
-        // Mostly libdeflate's compressor; its highest levels take 9 MB.
-        var fixed = ByteEstimate(isSmall ? 12 << 20 : 3 << 20)
+        rows = height * header.stride(width)
+        turnedRows = isTurned ? max(width * header.stride(height), rows) : 0
+        var fixed = ByteEstimate(1 << 20)
         if header.memory.hasPackedProfile {
             fixed = fixed + 2 * ByteEstimate(CodecLimits.maximumMetadataBytes)
         }
         // Metadata is copied from the source and joined.
         if recipe.stripping == .none { fixed = fixed + 2 * source }
         let longest = isTurned ? max(width, height) : width
-        rows = height * header.stride(width)
-        turnedRows = isTurned ? max(width * header.stride(height), rows) : 0
-        // Rows in progress, and sample rows for trials: in two forms, filtered and compressed. For
-        // a small picture the sample is all rows.
-        margin =
-            fixed
+        margin = fixed + min(64 * header.stride(longest), 2 * rows)
+    }
+
+    /// Compressing rows as a PNG: mostly libdeflate's compressor, of which the highest levels take
+    /// 9 MB, and rows for trials: in two forms, filtered and compressed. For a small picture all
+    /// rows are tried.
+    var packing: ByteEstimate {
+        let longest = isTurned ? max(width, height) : width
+        return ByteEstimate(isSmall ? 11 << 20 : 2 << 20)
             + min(
-                (isSmall ? 1100 : 300) * header.stride(longest),
+                (isSmall ? 1100 : 240) * header.stride(longest),
                 5 * rows + 8 * header.stride(longest))
     }
 
@@ -71,57 +80,83 @@ struct EstimateBasis {
         case nil: return MemoryEstimate(peak: margin + library, result: 0, raster: 0)
         case .container:
             return MemoryEstimate(peak: margin + max(library, source), result: source, raster: 0)
-        case let format?:
-            let made = encoding(format)
-            // Rows without alpha are a copy.
-            let opaque = format.encoder?.hasAlpha == false ? 3 * pixels + height : 0
-            return MemoryEstimate(
-                peak: max(made.peak, margin + rows + max(library, opaque)), result: made.result,
-                raster: max(made.raster, rows))
+        case let format?: return encoding(format).atLeast(ofRaster)
         }
     }
+
+    /// Decoding to rows beside the decoder's state.
+    var ofRaster: ByteEstimate { margin + rows + ByteEstimate(header.memory.libraryBytes) }
 
     /// Encoding a raster of the header's samples.
     func encoding(_ format: EncodedFormat) -> MemoryEstimate {
         format == .smallest
             ? encodingSmallest
-            : format.encoder?.estimate(self) ?? encodingPixels(beside: 0)
+            : format.encoder?.estimate(self) ?? encodingPixels(beside: 0, result: 0)
     }
 
-    var mayBeTransparent: Bool { header.channels != 3 }
+    /// Rows of 8-bit colours, with alpha if the picture may have it.
+    var plain: ByteEstimate { (header.mayBeTransparent ? 4 : 3) * pixels + height }
 
-    /// Rows of 8-bit colours.
-    var plain: ByteEstimate { (mayBeTransparent ? 4 : 3) * pixels + height }
-
-    /// An encoder of 8-bit colours that allocates `working` bytes: rows of any kind, their 8-bit
-    /// copy if they differ, turned rows, and two outputs.
-    func encodingPixels(beside working: ByteEstimate) -> MemoryEstimate {
-        // An upper limit: a file of noise.
-        let result = recipe.quality > 90 ? 4 * pixels : 5 * pixels / 4
-        return encodingPixels(beside: working + 2 * result, result: result)
+    /// Opaque rows of 8-bit grey or colours.
+    var opaque: ByteEstimate {
+        (header.plainChannels < 3 ? 1 : 3) * pixels + height
     }
 
-    private func encodingPixels(
-        beside encoder: ByteEstimate, result: ByteEstimate
-    ) -> MemoryEstimate {
-        let isMadePlain = mayBeTransparent || header.bitDepth != 8
+    /// Whether the rows are a copy as soon as they are opaque.
+    var isMadeOpaque: Bool {
+        header.mayBeTransparent || header.memory.isIndexed || header.bitDepth != 8
+    }
+
+    /// The results that are kept while smaller ones are tried.
+    func kept(_ result: ByteEstimate) -> ByteEstimate {
+        recipe.maximumStoredBytes == nil ? 0 : 2 * result
+    }
+
+    /// An encoder of 8-bit colours that allocates `working` bytes beside them, outputs included. In
+    /// turn, there are rows of any kind and plain ones, copies without alpha or turned, and the
+    /// encoder.
+    func encodingPixels(beside working: ByteEstimate, result: ByteEstimate) -> MemoryEstimate {
+        let isCopied = isMadeOpaque || header.plainChannels != 3
+        let copies = isTurned || header.mayBeTransparent ? 2 * plain : 0
         return MemoryEstimate(
-            peak: margin + rows + max(turnedRows, isMadePlain ? plain : 0) + encoder,
+            peak: margin + max(max(isCopied ? rows + plain : rows, copies), plain + working),
             result: result, raster: max(rows, plain))
     }
 
     /// The smallest of several formats: a copy of the rows for each encoder, or a decoded result
-    /// and its comparison. The three outputs are the smallest of all, the smallest of the format,
-    /// and the last.
+    /// and its comparison. Beside the last output, the smallest of all and the smallest of its
+    /// format are kept.
     private var encodingSmallest: MemoryEstimate {
-        let result = 4 * pixels
-        // A JPEG is always encoded for comparison.
-        var most = ImageEncoder.jpeg.workingMemory(self)
-        for format in EncodedImageFormat.allCases where recipe.allowedFormats.contains(format) {
-            most = max(most, format.encoder?.workingMemory(self) ?? 0)
+        let (width, height) = header.displayedSize
+        func basis(_ channels: Int) -> EstimateBasis {
+            TransformationPlan.Size(width: width, height: height).basis(recipe, channels: channels)
         }
-        return encodingPixels(
-            beside: plain + max(plain + most, 3 * plain) + 3 * result, result: result)
+        let channels = header.plainChannels
+        var (most, result) = (ByteEstimate(0), ByteEstimate(0))
+        for isTransparent in header.mayBeTransparent ? [true, false] : [false] {
+            let basis = basis(isTransparent ? channels : channels - (channels + 1) % 2)
+            for format in FormatChoice.candidates(
+                for: recipe, width, height, isTransparent: isTransparent)
+            {
+                let made = basis.encoding(.encoded(format))
+                most = max(most, max(made.peak, 5 * pixels + made.result))
+                result = max(result, made.result)
+            }
+        }
+        let basis = basis(channels)
+        if recipe.economy < .withoutTrials {
+            // A JPEG of nearly the same size is encoded for comparison, and decoded.
+            let encoding = JPEGEncoding.working(basis)
+            most = max(
+                most,
+                basis.opaque
+                    + max(
+                        header.mayBeTransparent ? basis.plain : encoding.peak,
+                        basis.opaque + encoding.result))
+        }
+        return MemoryEstimate(
+            peak: max(margin + rows + plain, margin + plain + most + 2 * result),
+            result: result, raster: max(rows, plain))
     }
 }
 

@@ -25,16 +25,14 @@ extension PNGSource {
 
     static func memory(of header: ImageHeader, for recipe: Recipe) -> MemoryEstimate {
         let made = memoryOfMaking(of: header, for: recipe)
-        let basis = EstimateBasis(header, recipe)
         let format = EncodedFormat(recipe, of: header, by: .png)
-        guard let format, !header.keepsFrames(for: recipe) else { return made }
-        let reading = basis.margin + wholeBytes(of: header, rows: basis.rows)
-        // Rows without alpha are a copy, made after reading.
-        let converting =
-            format.encoder?.hasAlpha == false ? basis.margin + basis.rows + basis.plain : 0
-        return MemoryEstimate(
-            peak: max(max(made.peak, reading), converting), result: made.result,
-            raster: made.raster)
+        guard format != nil, !header.keepsFrames(for: recipe) else { return made }
+        return made.atLeast(rasterMemory(of: header, for: recipe))
+    }
+
+    static func rasterMemory(of header: ImageHeader, for recipe: Recipe) -> ByteEstimate {
+        let basis = EstimateBasis(header, recipe)
+        return basis.margin + max(basis.rows, wholeBytes(of: header, rows: basis.rows))
     }
 
     /// The rows and the joined image data, if they are inflated as a whole; otherwise zero.
@@ -62,7 +60,8 @@ extension PNGSource {
             // With more effort two files, one in progress, from a copy of the rows.
             let again = basis.isSmall ? written + 2 * max(written, file) : file
             return MemoryEstimate(
-                peak: basis.margin + basis.rows + basis.turnedRows + again + frame, result: file,
+                peak: basis.margin + basis.packing + basis.rows + basis.turnedRows + again + frame,
+                result: file,
                 raster: basis.rows)
         case let format?: return basis.encoding(format).adding(frame)
         }

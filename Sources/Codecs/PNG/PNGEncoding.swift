@@ -5,12 +5,11 @@ extension ImageEncoder {
     static let png = ImageEncoder(
         isLossless: true,
         // With more effort a copy of the rows and two outputs.
-        workingMemory: { ($0.isSmall ? 3 : 1) * $0.plain },
-        memory: { basis in
+        estimate: { basis in
             let written = (basis.isSmall ? 3 : 1) * max(basis.rows, basis.turnedRows)
             return MemoryEstimate(
-                peak: basis.margin + basis.rows + basis.turnedRows + written, result: basis.rows,
-                raster: basis.rows)
+                peak: basis.margin + basis.packing + basis.rows + basis.turnedRows + written,
+                result: basis.rows, raster: basis.rows)
         }, encode: PNGEncoding.encoded)
 }
 

@@ -121,7 +121,9 @@ struct PNGFile {
         var header = ImageHeader(
             format: .png, widthInPixels: width, heightInPixels: height, bitDepth: bitDepth,
             isProgressiveOrInterlaced: isInterlaced, orientation: orientation, channels: channels,
-            memory: DecoderMemory(hasPackedProfile: chunks.contains { $0.type == .iCCP }),
+            memory: DecoderMemory(
+                hasPackedProfile: chunks.contains { $0.type == .iCCP }, isIndexed: colorType == 3,
+                hasTransparentColours: chunks.contains { $0.type == .tRNS }),
             sourceBytes: source.count, isAnimated: animation != nil)
         header.frames = max(animation?.count ?? 1, 1)
         return header

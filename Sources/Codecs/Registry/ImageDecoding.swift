@@ -35,6 +35,9 @@ protocol ImageDecoding: SendableMetatype {
 
     // MARK: Upper estimates of memory, in bytes, without the source
 
+    /// For decoding a raster, including the raster.
+    static func rasterMemory(of header: ImageHeader, for recipe: Recipe) -> ByteEstimate
+
     /// For making one result.
     static func memory(of header: ImageHeader, for recipe: Recipe) -> MemoryEstimate
 
@@ -85,6 +88,10 @@ extension ImageDecoding {
     /// The decoder allocates ``DecoderMemory/libraryBytes`` in addition to the rows.
     static func memory(of header: ImageHeader, for recipe: Recipe) -> MemoryEstimate {
         EstimateBasis(header, recipe).ofDecoded
+    }
+
+    static func rasterMemory(of header: ImageHeader, for recipe: Recipe) -> ByteEstimate {
+        EstimateBasis(header, recipe).ofRaster
     }
 
     static func structureMemoryBytes(of header: ImageHeader, within budget: Int) -> Int { 0 }

@@ -108,7 +108,7 @@
             var (isSmeared, frames) = (false, 0)
             var before: Raster?
             try animation.forEachFrame { picture, _ throws(CodecError) in
-                isSmeared = isSmeared || WebPEncoding.isSmeared(picture)
+                isSmeared = isSmeared || WebPEncoding.isSmeared(picture, recipe)
                 if before?.isEqual(to: picture) != true { frames += 1 }
                 before = try picture.copy()
             }

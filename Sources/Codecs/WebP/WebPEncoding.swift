@@ -15,18 +15,69 @@ extension QualityCurve {
             // RFC 9649.
             sideLimit: SideLimit(subject: "a WebP", pixels: 16383), carriesGreyProfiles: false,
             curve: .libwebp,
-            // Measured over noise with libwebp 1.2.4: 22 bytes a pixel lossless, 35 with an alpha
-            // channel, which is always lossless; 2 otherwise.
-            workingMemory: { basis in
-                let isTriedLossless = basis.pixels.count <= WebPEncoding.mostPixelsOfLossless
-                let each: ByteEstimate = basis.mayBeTransparent ? 40 : isTriedLossless ? 25 : 2
-                return each * basis.pixels + ByteEstimate(4 << 20)
+            estimate: { basis in
+                let working = WebPEncoding.working(basis)
+                return basis.encodingPixels(beside: working.peak, result: working.result)
             }, encode: WebPEncoding.encoded)
     }
 
     enum WebPEncoding {
-        /// Up to this size a picture is also tried lossless, which takes ten times the memory.
-        static let mostPixelsOfLossless = 4 << 20
+        /// Up to this size a picture is also tried lossless, which takes ten times the memory, and
+        /// lossy encoding may take more memory to save time.
+        private static let mostPixelsOfTrials = 4 << 20
+
+        /// The largest picture that is tried lossless; lossy data gains nothing by it.
+        private static func mostPixelsOfLossless(_ recipe: Recipe) -> Int {
+            switch recipe.economy {
+            case .none: mostPixelsOfTrials
+            case .lossyData: 1 << 20
+            case .withoutTrials, .keepingData: 0
+            }
+        }
+
+        /// Whether lossy encoding follows the pixels twice instead of keeping its symbols.
+        private static func savesMemory(_ pixels: Int, _ recipe: Recipe) -> Bool {
+            pixels > mostPixelsOfTrials || recipe.economy >= .withoutTrials
+        }
+
+        /// The library's memory, with its output twice. Measured with libwebp 1.2.4 for methods up
+        /// to 6: lossy data takes 2 bytes a pixel, and 22 times its size for its symbols; an alpha
+        /// channel, which is always lossless, 33; lossless data 30.
+        static func working(_ basis: EstimateBasis) -> MemoryEstimate {
+            let (pixels, recipe) = (basis.pixels, basis.recipe)
+            let hasAlpha = basis.header.mayBeTransparent
+            let lossy = pixels * (recipe.quality > 90 ? 6 : 4) / 5 + ByteEstimate(32 << 10)
+            let result = hasAlpha ? lossy + pixels : lossy
+            let symbols = savesMemory(pixels.count, recipe) ? 0 : 22 * lossy
+            var peak = (hasAlpha ? 3 : 2) * pixels + symbols + 2 * result
+            if hasAlpha {
+                peak = max(
+                    peak, 33 * pixels + result + 9 * histograms(basis, pixelsOfLeastTile: 32))
+            }
+            if pixels.count <= mostPixelsOfLossless(recipe) {
+                let lossless = 2 * (hasAlpha ? 4 : 3) * pixels
+                let tables = 17 * histograms(basis, pixelsOfLeastTile: 8)
+                peak = max(peak, 30 * pixels + max(lossless, tables) + result)
+            }
+            return MemoryEstimate(
+                peak: peak + basis.kept(result) + ByteEstimate(256 << 10), result: result,
+                raster: 0)
+        }
+
+        /// The histograms of lossless data, one for each tile, in kilobytes. Tiles become larger
+        /// until there are few enough.
+        private static func histograms(
+            _ basis: EstimateBasis, pixelsOfLeastTile: Int
+        ) -> ByteEstimate {
+            var side = pixelsOfLeastTile
+            func tiles() -> Int {
+                (basis.width + ByteEstimate(side - 1)).count / side
+                    * ((basis.height + ByteEstimate(side - 1)).count / side)
+            }
+            guard max(basis.width.count, basis.height.count) <= Int(Int32.max) else { return 0 }
+            while tiles() > 2600 { side *= 2 }
+            return ByteEstimate(tiles() << 10)
+        }
 
         /// Writes a raster with its orientation applied, at the recipe's quality or the quality
         /// that fits its largest size.
@@ -44,9 +95,9 @@ extension QualityCurve {
                 (quality, most) throws(CodecError) -> ImageBytes? in
                 try encoded(plain, .quality(quality), metadata, recipe, most, interruption)
             }
-            let isSmeared = isSmeared(plain)
+            let isSmeared = isSmeared(plain, recipe)
             try interruption.check()
-            if isSmeared || isSmooth(plain, beside: made.count) {
+            if isSmeared || isSmooth(plain, beside: made.count, recipe) {
                 let most =
                     isSmeared && !plain.isFlat
                     ? max(made.count, min(4 * made.count, recipe.maximumStoredBytes ?? .max))
@@ -61,14 +112,16 @@ extension QualityCurve {
 
         /// Whether lossy encoding would smear a picture that a JPEG would store with full chroma.
         /// WebP has one chroma sample for two by two pixels.
-        static func isSmeared(_ raster: borrowing Raster) -> Bool {
+        static func isSmeared(_ raster: borrowing Raster, _ recipe: Recipe) -> Bool {
             var rows = raster.rows
-            return raster.widthInPixels * raster.heightInPixels <= mostPixelsOfLossless
+            return raster.widthInPixels * raster.heightInPixels <= mostPixelsOfLossless(recipe)
                 && !JPEGEncoding.halvesChroma(&rows)
         }
 
-        private static func isSmooth(_ raster: borrowing Raster, beside lossyBytes: Int) -> Bool {
-            raster.widthInPixels * raster.heightInPixels <= mostPixelsOfLossless
+        private static func isSmooth(
+            _ raster: borrowing Raster, beside lossyBytes: Int, _ recipe: Recipe
+        ) -> Bool {
+            raster.widthInPixels * raster.heightInPixels <= mostPixelsOfLossless(recipe)
                 && raster.mayBeSmallerLossless(than: lossyBytes)
         }
 
@@ -99,7 +152,8 @@ extension QualityCurve {
         }
 
         static func options(_ kind: WebPCoding, _ recipe: Recipe) -> cwebp_options {
-            var options = cwebp_options(is_lossless: true, quality: 0, method: method(recipe))
+            var options = cwebp_options(
+                is_lossless: true, quality: 0, method: method(recipe), saves_memory: false)
             if case .quality(let quality) = kind {
                 options.is_lossless = false
                 options.quality = Float(QualityCurve.libwebp.value(at: quality))
@@ -114,6 +168,8 @@ extension QualityCurve {
         ) throws(CodecError) -> ImageBytes? {
             guard var picture = raster.picture else { throw .outOfMemory("no pixels") }
             var options = options(kind, recipe)
+            options.saves_memory = savesMemory(
+                raster.widthInPixels * raster.heightInPixels, recipe)
             var (bytes, count): (UnsafeMutablePointer<UInt8>?, Int) = (nil, 0)
             switch cwebp_encode(&picture, &options, most, interruption.pointer, &bytes, &count)
             {

@@ -76,9 +76,10 @@ package enum ImageProcessor {
             return try storedAsItCame(
                 source, header, recipes.count, memoryBytes, Interruption(limits, cancellation))
         }
-        let header = header.settled(for: recipes, check, within: memoryBytes)
         let distinct = DistinctRecipes(recipes, of: header)
-        let planned = distinct.recipes.map { PlannedRecipe($0, of: header) }
+        let planned = distinct.recipes.map {
+            PlannedRecipe(header.settled($0, within: memoryBytes), of: header)
+        }
         let allowed = planned.map { planned in
             Result { () throws(CodecError) in try header.checkPixels(planned.steps, limits) }
         }
@@ -144,15 +145,9 @@ package enum ImageProcessor {
         within budget: Int
     ) -> Int {
         guard header.codec != nil else { return header.structureMemoryBytes(within: budget) }
-        let header = header.settled(for: recipes, check, within: budget)
-        return need(of: header, for: recipes, check, within: budget)
-    }
-
-    /// The same for a settled header.
-    static func need(
-        of header: ImageHeader, for recipes: [Recipe], _ check: SourceCheck, within budget: Int
-    ) -> Int {
-        let recipes = DistinctRecipes(recipes, of: header).recipes
+        let recipes = DistinctRecipes(recipes, of: header).recipes.map {
+            header.settled($0, within: budget)
+        }
         var (peak, results) = (ByteEstimate(0), ByteEstimate(0))
         var rasters: [DecodingScale: ByteEstimate] = [:]
         for recipe in recipes {

@@ -51,11 +51,29 @@ package struct Recipe: Hashable, Sendable {
         case refuse
     }
 
+    /// Steps that save memory, each with those before it.
+    package enum Economy: Int, CaseIterable, Comparable, Sendable {
+        case none
+        /// Larger pictures are not tried lossless, since they would only grow.
+        case lossyData
+        /// No encoder makes a trial that takes more memory than its result.
+        case withoutTrials
+        /// Lossy data is kept instead of encoded again.
+        case keepingData
+
+        package static func < (left: Economy, right: Economy) -> Bool {
+            left.rawValue < right.rawValue
+        }
+    }
+
     package var encoding: Encoding
     /// 1…100 on libjpeg's scale; other formats use a visually equivalent setting.
     package var quality: Int {
         didSet { Recipe.check(quality) }
     }
+    /// How much memory the encoders may save at the cost of a smaller or better result. Not part of
+    /// the text: it follows from the source and the memory of the run.
+    package var economy = Economy.none
     /// Whether to keep a re-encoding that is not smaller than its source.
     package var keepsLarger: Bool
     /// Ignored by ``Encoding/original``.

@@ -1,0 +1,101 @@
+import CAllocations
+import Foundation
+import PrefetchModel
+import Testing
+
+@testable import Codecs
+
+/// Compares the estimates with the memory that is allocated, with and without memory to spare.
+///
+/// A header does not tell how much detail a picture has. So each member of the table is made of
+/// several contents: none of them may take more than its estimate, and the largest one not much
+/// less.
+@Suite(
+    .serialized, .timeLimit(.minutes(30)),
+    .enabled(if: !TestData.hasSanitizer, "sanitizers allocate on their own"))
+struct MemoryEstimateTests {
+    /// The whole table takes ten minutes.
+    private static let isWhole =
+        ProcessInfo.processInfo.environment["PREFETCH_WHOLE_TABLES"] != nil
+
+    private static let mostShare = 1.6
+    /// Tables and buffers that do not grow with the picture.
+    private static let fixedBytes = 4 << 20
+
+    struct Member: CustomTestStringConvertible {
+        let source: PictureSource
+        let recipe: String
+
+        var testDescription: String { "\(source) to \(recipe)" }
+    }
+
+    private static let steps = [
+        "", ",1920", ",320", ",1600x1200!", ",crop=2000x2000", ",rotate=90", ",1920,rotate=33",
+        ",1920,round=90", ",1920,border=100,#ff000080", ",1920,blur=5",
+    ]
+    private static let formats = ["jpeg", "png", "webp", "avif", "auto"]
+
+    private static let members: [Member] = {
+        guard !isWhole else {
+            let sources = PictureSource.all(megapixels: [12, 24, 48])
+            return sources.flatMap { source in
+                formats.flatMap { format in
+                    steps.map { Member(source: source, recipe: format + $0) }
+                }
+            }
+        }
+        let photograph = PictureSource(format: .jpeg, megapixels: 12)
+        let graphics = PictureSource(format: .png, megapixels: 4, hasAlpha: true)
+        let small = formats.map { Member(source: photograph, recipe: $0 + ",1920") }
+            + steps.map { Member(source: photograph, recipe: "jpeg" + $0) }
+            + ["", ",1920", ",320", ",rotate=90"].flatMap { steps in
+                ["png", "webp"].map { Member(source: graphics, recipe: $0 + steps) }
+            }
+        return small
+            + PictureSource.all(megapixels: [2]).flatMap { source in
+                ["jpeg", "webp", "original"].map { Member(source: source, recipe: $0) }
+            }
+    }()
+
+    @Test(arguments: members)
+    func coversAllocations(_ member: Member) throws {
+        let recipe = try Recipe(specification: member.recipe)
+        for isShort in [false, true] {
+            var (mostNeed, mostTaken) = (0, 0)
+            for content in PictureSource.Content.allCases {
+                let (need, taken) = try measure(
+                    member.source.bytes(of: content), recipe, isShort: isShort)
+                #expect(taken <= need, "\(content), short of memory: \(isShort)")
+                (mostNeed, mostTaken) = (max(mostNeed, need), max(mostTaken, taken))
+            }
+            let most = Int(Self.mostShare * Double(mostTaken)) + Self.fixedBytes
+            #expect(
+                mostNeed <= most,
+                "\(mostNeed >> 10) for \(mostTaken >> 10) KiB, short of memory: \(isShort)")
+        }
+    }
+
+    /// The estimate and the most bytes allocated at once, without memory to spare if `isShort`.
+    private func measure(
+        _ source: [UInt8], _ recipe: Recipe, isShort: Bool
+    ) throws -> (need: Int, taken: Int) {
+        try source.withUnsafeBytes { bytes in
+            let header = try header(of: bytes)
+            let need = ImageProcessor.memoryNeed(
+                of: header, for: [recipe], within: isShort ? 0 : .max)
+            callocations_begin()
+            let made = try ImageProcessor.process(
+                bytes, header: header, recipes: [recipe], memoryBytes: isShort ? need : .max)
+            let taken = callocations_end()
+            _ = try made.results[0].get()
+            return (need, taken)
+        }
+    }
+
+    /// Libraries that are loaded on first use, and their tables.
+    init() throws {
+        for format in Self.formats {
+            _ = try stored(Samples.colourPNG, Recipe(specification: format))
+        }
+    }
+}
