@@ -77,15 +77,15 @@ uint8_t *cavif_copy_metadata(
 
 ccodec_status cavif_encode(
     const ccodec_picture *picture, const uint8_t *profile, size_t profile_length,
-    const uint8_t *exif, size_t exif_length, const cavif_options *options,
-    cinterruption *interruption, uint8_t **bytes, size_t *length,
+    const uint8_t *exif, size_t exif_length, const uint8_t *xmp, size_t xmp_length,
+    const cavif_options *options, cinterruption *interruption, uint8_t **bytes, size_t *length,
     char message[CCODEC_MESSAGE_BYTES]) {
     *bytes = NULL;
     *length = 0;
     if (is_missing(message)) return CCODEC_NO_LIBRARY;
     return shim->encode(
-        picture, profile, profile_length, exif, exif_length, options, interruption, bytes, length,
-        message);
+        picture, profile, profile_length, exif, exif_length, xmp, xmp_length, options, interruption,
+        bytes, length, message);
 }
 
 size_t cavif_only_place(

@@ -156,6 +156,7 @@ typedef lib_image *lib_ImageCreateEmpty(void);
 typedef void lib_ImageDestroy(lib_image *);
 typedef lib_result lib_ImageRGBToYUV(lib_image *, const lib_pixels *);
 typedef lib_outcome lib_ImageSetMetadataExif(lib_image *, const uint8_t *, size_t);
+typedef lib_outcome lib_ImageSetMetadataXMP(lib_image *, const uint8_t *, size_t);
 typedef lib_outcome lib_ImageSetProfileICC(lib_image *, const uint8_t *, size_t);
 typedef lib_result lib_ImageSetViewRect(lib_image *, const lib_image *, const lib_rectangle *);
 typedef lib_result lib_ImageYUVToRGB(const lib_image *, lib_pixels *);
@@ -182,6 +183,7 @@ typedef const char *lib_Version(void);
     FUNCTION(ImageDestroy) \
     FUNCTION(ImageRGBToYUV) \
     FUNCTION(ImageSetMetadataExif) \
+    FUNCTION(ImageSetMetadataXMP) \
     FUNCTION(ImageSetProfileICC) \
     FUNCTION(ImageSetViewRect) \
     FUNCTION(ImageYUVToRGB) \

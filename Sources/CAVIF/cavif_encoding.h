@@ -35,7 +35,8 @@ static bool has_set(lib_image *image, setter *set, const uint8_t *bytes, size_t 
 /// Full-range luma and chroma, by JPEG's matrix; without a profile the colours are sRGB.
 static lib_image *image_of(
     const ccodec_picture *picture, const uint8_t *profile, size_t profile_length,
-    const uint8_t *exif, size_t exif_length, const cavif_options *options) {
+    const uint8_t *exif, size_t exif_length, const uint8_t *xmp, size_t xmp_length,
+    const cavif_options *options) {
     int format = options->is_grey ? LIB_YUV400
         : options->halves_chroma ? LIB_YUV420 : LIB_YUV444;
     lib_image *image = lib.ImageCreate(picture->width, picture->height, 8, format);
@@ -48,9 +49,12 @@ static lib_image *image_of(
         image->colorPrimaries = LIB_PRIMARIES_BT709;
         image->transferCharacteristics = LIB_TRANSFER_SRGB;
     }
-    bool has_exif = exif_length == 0
-        || has_set(image, lib.ImageSetMetadataExif, exif, exif_length);
-    return has_exif ? image : NULL;
+    if (exif_length > 0 && !has_set(image, lib.ImageSetMetadataExif, exif, exif_length)) {
+        return NULL;
+    }
+    bool has_xmp = xmp_length == 0
+        || has_set(image, lib.ImageSetMetadataXMP, xmp, xmp_length);
+    return has_xmp ? image : NULL;
 }
 
 /// The base 2 logarithm of the columns of tiles, so that a tile has at most 4,096 × 2,304 pixels
@@ -95,14 +99,15 @@ static ccodec_status encode(
 
 static ccodec_status shim_encode(
     const ccodec_picture *picture, const uint8_t *profile, size_t profile_length,
-    const uint8_t *exif, size_t exif_length, const cavif_options *options,
-    cinterruption *interruption, uint8_t **bytes, size_t *length,
+    const uint8_t *exif, size_t exif_length, const uint8_t *xmp, size_t xmp_length,
+    const cavif_options *options, cinterruption *interruption, uint8_t **bytes, size_t *length,
     char message[CCODEC_MESSAGE_BYTES]) {
     *bytes = NULL;
     *length = 0;
     message[0] = 0;
     if (picture->stride > UINT32_MAX) return CCODEC_LIMIT;
-    lib_image *image = image_of(picture, profile, profile_length, exif, exif_length, options);
+    lib_image *image = image_of(
+        picture, profile, profile_length, exif, exif_length, xmp, xmp_length, options);
     if (image == NULL) return CCODEC_OUT_OF_MEMORY;
     lib_bytes output = {0};
     ccodec_status status = encode(image, picture, options, &output, message);

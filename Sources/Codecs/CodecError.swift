@@ -79,7 +79,8 @@ extension CodecError: CustomStringConvertible {
     }
 }
 
-/// A fault of a file that loses no pixel, so the image is stored all the same.
+/// A fault of a file that loses no pixel, or a loss that the picture does not show. The image is
+/// stored all the same.
 package struct ImageWarning: Hashable, Sendable {
     /// A sentence without a full stop.
     package let text: String
@@ -91,14 +92,30 @@ package struct ImageWarning: Hashable, Sendable {
         text: "the end chunk is missing", lacksEnd: true)
     package static let unendedImageData = ImageWarning(
         text: "the image data has all rows, but not its own end")
+
+    init(text: String, lacksEnd: Bool = false) {
+        self.text = text
+        self.lacksEnd = lacksEnd
+    }
+
+    /// Joins different warnings of one file; nil for none.
+    init?(joining warnings: [ImageWarning]) {
+        guard !warnings.isEmpty else { return nil }
+        var texts: [String] = []
+        for warning in warnings where !texts.contains(warning.text) { texts.append(warning.text) }
+        text = texts.joined(separator: "; ")
+        lacksEnd = warnings.contains(where: \.lacksEnd)
+    }
 }
 
-/// The first warning of one source. Like its source, for use by one thread.
+/// The warnings of one source. Like its source, for use by one thread.
 final class WarningNote {
-    private(set) var warning: ImageWarning?
+    private var warnings: [ImageWarning] = []
+
+    var warning: ImageWarning? { ImageWarning(joining: warnings) }
 
     func note(_ warning: ImageWarning?) {
-        self.warning = self.warning ?? warning
+        if let warning, !warnings.contains(warning) { warnings.append(warning) }
     }
 
     /// Notes the parts that `--strip none` leaves out of a file because they break its format:

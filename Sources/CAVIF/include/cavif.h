@@ -116,12 +116,14 @@ typedef struct {
 /// - `picture`: has 3 or 4 channels, orientation applied.
 /// - `profile`: an ICC profile; without one the colours are sRGB.
 /// - `exif`: the TIFF structure of EXIF.
+/// - `xmp`: a packet of XMP.
 /// - `interruption`: checked only at the end, since the library makes a picture in one call.
 /// - `bytes`: the file, for the caller to release with `free`; NULL on failure.
 ccodec_status cavif_encode(
     const ccodec_picture *picture, const uint8_t *_Nullable profile, size_t profile_length,
-    const uint8_t *_Nullable exif, size_t exif_length, const cavif_options *options,
-    cinterruption *_Nullable interruption, uint8_t *_Nullable *_Nonnull bytes, size_t *length,
+    const uint8_t *_Nullable exif, size_t exif_length, const uint8_t *_Nullable xmp,
+    size_t xmp_length, const cavif_options *options, cinterruption *_Nullable interruption,
+    uint8_t *_Nullable *_Nonnull bytes, size_t *length,
     char message[_Nonnull CCODEC_MESSAGE_BYTES]);
 
 /// The loaded versions: libavif's and dav1d's, separated by a space; empty if libavif cannot be

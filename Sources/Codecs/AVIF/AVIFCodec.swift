@@ -253,19 +253,18 @@
 
         func pieces(keptBy recipe: Recipe) -> [ImagePiece] { stripped(recipe.stripping) }
 
-        /// The encoder writes no XMP.
-        func hasUnwrittenMetadata() -> Bool { metadata(CAVIF_XMP) != nil }
-
         /// The file with EXIF and XMP overwritten in place, since the container's tables hold file
         /// offsets: EXIF with an empty directory, XMP with spaces. Metadata in several pieces
-        /// stays. The profile stays too, as part of the picture's description. If all metadata is
-        /// kept, only malformed EXIF and XMP is overwritten.
+        /// stays. The profile stays too, as part of the picture's description. Private boxes become
+        /// free space. If all metadata is kept, only malformed EXIF and XMP is overwritten.
         private func stripped(_ stripping: Recipe.Stripping) -> [ImagePiece] {
-            var replaced: [(range: Range<Int>, bytes: [UInt8])] = []
+            var replaced = stripping == .none ? [] : privateBoxes.replacements
+            let boxes = replaced.map(\.range)
             var malformed: [String] = []
             for kind in [CAVIF_EXIF, CAVIF_XMP] {
                 guard let data = metadata(kind), stripping != .none || isMalformed(data, kind),
-                    let start = place(of: data)
+                    let start = place(of: data),
+                    !boxes.contains(where: { $0.contains(start) })
                 else { continue }
                 if stripping == .none { malformed.append(kind == CAVIF_XMP ? "XMP" : "EXIF") }
                 let made =
@@ -273,8 +272,10 @@
                 replaced.append((start..<start + data.count, made))
             }
             replaced.sort { $0.range.lowerBound < $1.range.lowerBound }
-            guard replaced.count < 2 || replaced[0].range.upperBound <= replaced[1].range.lowerBound
-            else { return [.source(0..<source.count)] }
+            let isApart = zip(replaced, replaced.dropFirst()).allSatisfy {
+                $0.range.upperBound <= $1.range.lowerBound
+            }
+            guard isApart else { return [.source(0..<source.count)] }
             note.noteMalformed(malformed, "item")
             return Array(source: 0..<source.count, without: replaced.map(\.range)) {
                 replaced[$0].bytes
@@ -329,9 +330,22 @@
             return profile
         }
 
+        private var privateBoxes: AVIFPrivateBoxes { AVIFPrivateBoxes(source) }
+
+        var companions: Set<Companion> {
+            let boxes = privateBoxes
+            var found: Set<Companion> = []
+            if boxes.hasManifest { found.insert(.manifest) }
+            if boxes.hasVideo { found.insert(.video) }
+            if (try? AVIFItems(source))?.hasGainMap == true { found.insert(.gainMap) }
+            return found
+        }
+
+        var metadata: CarriedMetadata { CarriedMetadata(exif: exif, xmp: metadata(CAVIF_XMP)) }
+
         /// The file's EXIF if its orientation agrees with the container's, which applies; else that
         /// orientation alone.
-        var exif: [UInt8]? {
+        private var exif: [UInt8]? {
             if var exif = metadata(CAVIF_EXIF) {
                 if exif.starts(with: Array("Exif\0\0".utf8)) { exif.removeFirst(6) }
                 let own = exif.withUnsafeBytes { ExifOrientation.value(inTIFF: $0) }

@@ -32,7 +32,8 @@ extension QualityCurve {
             let halfBytes: ByteEstimate =
                 (halves ? 25 : 52)
                 + (speed(recipe) >= 9 ? 0 : searchesRepetitions(recipe) ? 114 : 6)
-            let tenths: ByteEstimate = (halves ? 8 : 17) + (recipe.quality > 90 ? halves ? 12 : 22 : 0)
+            let tenths: ByteEstimate =
+                (halves ? 8 : 17) + (recipe.quality > 90 ? halves ? 12 : 22 : 0)
             let lossy = pixels * tenths / 10
             let result = basis.header.mayBeTransparent ? lossy + pixels : lossy
             return MemoryEstimate(
@@ -44,7 +45,7 @@ extension QualityCurve {
         /// Writes a raster with its orientation applied, at the recipe's quality or the quality
         /// that fits its largest size. Grey stays grey.
         static func encoded(
-            _ raster: consuming Raster, exif: [UInt8]?, by recipe: Recipe,
+            _ raster: consuming Raster, metadata: CarriedMetadata, by recipe: Recipe,
             _ interruption: Interruption
         ) throws(CodecError) -> ImageBytes {
             let isGrey = raster.channels < 3 && !raster.isIndexed
@@ -53,7 +54,7 @@ extension QualityCurve {
             let halvesChroma =
                 recipe.economy >= .withoutTrials || JPEGEncoding.halvesChroma(&plain.rows)
             try interruption.check()
-            let (profile, exif) = (plain.colour.profile ?? [], exif ?? [])
+            let profile = plain.colour.profile ?? []
             func made(_ quality: Int, _ most: Int) throws(CodecError) -> ImageBytes? {
                 let made = try encoded(
                     plain,
@@ -61,7 +62,7 @@ extension QualityCurve {
                         quantizer: Int32(QualityCurve.aom.value(at: quality).rounded()),
                         speed: speed(recipe), halves_chroma: halvesChroma, is_grey: isGrey,
                         searches_repetitions: searchesRepetitions(recipe)),
-                    profile, exif, interruption)
+                    profile, metadata, interruption)
                 return made.count <= most ? made : nil
             }
             return try QualitySearch.fitting(recipe, made)
@@ -69,14 +70,15 @@ extension QualityCurve {
 
         private static func encoded(
             _ raster: borrowing Raster, _ options: cavif_options, _ profile: [UInt8],
-            _ exif: [UInt8], _ interruption: Interruption
+            _ metadata: CarriedMetadata, _ interruption: Interruption
         ) throws(CodecError) -> ImageBytes {
             guard var picture = raster.picture else { throw .outOfMemory("no pixels") }
             var options = options
+            let (exif, xmp) = (metadata[.exif] ?? [], metadata[.xmp] ?? [])
             var (bytes, count): (UnsafeMutablePointer<UInt8>?, Int) = (nil, 0)
             try LibAVIF.check(interruption) { message in
                 cavif_encode(
-                    &picture, profile, profile.count, exif, exif.count, &options,
+                    &picture, profile, profile.count, exif, exif.count, xmp, xmp.count, &options,
                     interruption.pointer, &bytes, &count, message)
             }
             guard let bytes else { throw .outOfMemory("no output") }

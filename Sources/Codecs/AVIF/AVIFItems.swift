@@ -90,12 +90,15 @@
             }
         }
 
+        /// Whether the picture can be brightened by another one (ISO 21496-1).
+        var hasGainMap: Bool { items.values.contains { $0.type == Box.code("tmap") } }
+
         /// The quantiser of the main picture or of its first tile, `base_q_idx` of AV1; nil for
         /// layers, for a picture with a gain map, and where it is unknown.
         var quantizer: Int? {
-            guard let main, let item = items[main], !item.isLayered,
-                !items.values.contains(where: { $0.type == Box.code("tmap") })
-            else { return nil }
+            guard let main, let item = items[main], !item.isLayered, !hasGainMap else {
+                return nil
+            }
             let shown =
                 item.type == Box.code("grid") ? item.tiles.first.flatMap { items[$0] } : item
             return shown?.data.flatMap { AV1Headers(source, in: $0)?.quantizer }

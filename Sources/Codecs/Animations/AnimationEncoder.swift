@@ -6,19 +6,20 @@ internal import PrefetchModel
 struct AnimationEncoder: Sendable {
     let format: ImageFormat
     let sideLimit: SideLimit
+    /// The metadata that the format holds.
+    var room = MetadataRoom()
     /// The largest result, as a multiple of the source: one that stores indices has smaller frames
     /// than one that stores colours.
     let growth: ByteEstimate
     /// Upper estimate of the encoder's memory; the basis has the size of the canvas.
     let memory: @Sendable (EstimateBasis) -> ByteEstimate
-    /// Makes a file of at most ``TransformedAnimation/mostBytes``, with the TIFF structure of the
-    /// EXIF to keep.
+    /// Makes a file of at most ``TransformedAnimation/mostBytes``, with metadata within ``room``.
     ///
     /// Throws the damage of the source, `limitExceeded`, `outOfMemory`, `encodingFailed`, or the
     /// interruption.
     let encode:
         @Sendable (
-            _ animation: TransformedAnimation, _ exif: [UInt8]?, _ recipe: Recipe,
+            _ animation: TransformedAnimation, _ metadata: CarriedMetadata, _ recipe: Recipe,
             _ interruption: Interruption
         ) throws(CodecError) -> ImageBytes
 

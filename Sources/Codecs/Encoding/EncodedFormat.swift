@@ -47,14 +47,15 @@ enum EncodedFormat: Equatable {
     ///
     /// - Precondition: Not ``container``.
     func encoded(
-        _ raster: consuming Raster, exif: [UInt8]?, by recipe: Recipe, _ interruption: Interruption
+        _ raster: consuming Raster, metadata: CarriedMetadata, by recipe: Recipe,
+        _ interruption: Interruption
     ) throws(CodecError) -> ProcessedImage {
         switch self {
         case .encoded(let format):
-            return try format.image(of: raster, exif: exif, by: recipe, interruption)
+            return try format.image(of: raster, metadata: metadata, by: recipe, interruption)
         case .smallest:
             return try FormatChoice(recipe: recipe, interruption: interruption)
-                .smallest(of: raster, exif: exif, beside: nil)
+                .smallest(of: raster, metadata: metadata, beside: nil)
         case .container: preconditionFailure("a container's own data needs no pixels")
         }
     }

@@ -34,7 +34,7 @@ struct FormatChoice {
     ///
     /// - Throws: `unsupported` if no format holds the picture, and the errors of encoders.
     func smallest(
-        of raster: consuming Raster, exif: [UInt8]?, beside own: Candidate?
+        of raster: consuming Raster, metadata: CarriedMetadata, beside own: Candidate?
     ) throws(CodecError) -> ProcessedImage {
         let begin = ThreadClock.now
         var picture = try raster.plainWithoutOpaqueAlpha(interruption)
@@ -56,7 +56,7 @@ struct FormatChoice {
             {
                 continue
             }
-            let made = try made(format, of: picture, exif: exif, reference, beside: best)
+            let made = try made(format, of: picture, metadata: metadata, reference, beside: best)
             best = best.map { $0.isWorse(than: made) ? made : $0 } ?? made
         }
         guard var image = best?.image else {
@@ -109,14 +109,14 @@ struct FormatChoice {
 
     /// The smallest good result in one format, or else the last trial. `best` is of other formats.
     private func made(
-        _ format: EncodedImageFormat, of picture: borrowing Raster, exif: [UInt8]?,
+        _ format: EncodedImageFormat, of picture: borrowing Raster, metadata: CarriedMetadata,
         _ reference: Double, beside best: Candidate?
     ) throws(CodecError) -> Candidate {
         var kept: Candidate?
         var search = QualityScale.Search(for: recipe.quality, where: reference)
         for _ in 0..<FormatChoice.mostTrials {
             guard let quality = search.next else { break }
-            let image = try encoded(picture, format, quality, exif: exif)
+            let image = try encoded(picture, format, quality, metadata: metadata)
             guard case .encoded(let bytes) = image.output else { break }
             var made = Candidate(image: image, byteCount: bytes.count)
             if format.encoder?.curve == nil || !isCompared { return made }
@@ -132,14 +132,16 @@ struct FormatChoice {
     }
 
     private func encoded(
-        _ picture: borrowing Raster, _ format: EncodedImageFormat, _ quality: Int, exif: [UInt8]?
+        _ picture: borrowing Raster, _ format: EncodedImageFormat, _ quality: Int,
+        metadata: CarriedMetadata
     ) throws(CodecError) -> ProcessedImage {
         var trial = recipe
         trial.quality = quality
         trial.maximumStoredBytes = nil
         var copy = try picture.copy()
         copy.follow(interruption)
-        return try EncodedFormat.encoded(format).encoded(copy, exif: exif, by: trial, interruption)
+        return try EncodedFormat.encoded(format).encoded(
+            copy, metadata: metadata, by: trial, interruption)
     }
 
     /// The similarity of a JPEG of the recipe's quality. Its blocks are shifted by four pixels
@@ -155,7 +157,7 @@ struct FormatChoice {
         plain.stripping = .all
         let halvesChroma = JPEGEncoding.halvesChroma(&opaque.rows)
         let bytes = try JPEGEncoding.encoded(
-            upright: opaque, halvesChroma: halvesChroma, exif: nil, by: plain, interruption)
+            upright: opaque, halvesChroma: halvesChroma, metadata: .none, by: plain, interruption)
         return try similarity(of: bytes, in: .jpeg, to: opaque)
     }
 

@@ -9,15 +9,17 @@ struct ImageEncoder: Sendable {
     /// Whether a grey picture stays grey, so a profile of grey describes it.
     var carriesGreyProfiles = true
     var isLossless = false
+    /// The metadata that the format holds.
+    var room = MetadataRoom()
     /// The encoder's own quality for each of libjpeg's; nil where it has none or that very scale.
     var curve: QualityCurve?
     /// Upper estimate of encoding a raster with the header's samples.
     let estimate: @Sendable (EstimateBasis) -> MemoryEstimate
-    /// Makes a file of a raster with its orientation applied, and of the TIFF structure of the EXIF
-    /// to keep. Without ``hasAlpha`` the raster must be opaque.
+    /// Makes a file of a raster with its orientation applied, and of metadata within ``room``.
+    /// Without ``hasAlpha`` the raster must be opaque.
     let encode:
         @Sendable (
-            _ raster: consuming Raster, _ exif: [UInt8]?, _ recipe: Recipe,
+            _ raster: consuming Raster, _ metadata: CarriedMetadata, _ recipe: Recipe,
             _ interruption: Interruption
         ) throws(CodecError) -> ImageBytes
 }
@@ -52,7 +54,8 @@ extension EncodedImageFormat {
 
     /// Makes an image of a raster, see ``ImageEncoder/encode``.
     func image(
-        of raster: consuming Raster, exif: [UInt8]?, by recipe: Recipe, _ interruption: Interruption
+        of raster: consuming Raster, metadata: CarriedMetadata, by recipe: Recipe,
+        _ interruption: Interruption
     ) throws(CodecError) -> ProcessedImage {
         let encoder = try builtEncoder
         guard let format = ImageFormat(rawValue: rawValue) else {
@@ -61,9 +64,10 @@ extension EncodedImageFormat {
         let begin = ThreadClock.now
         let (width, height) = ExifOrientation.displayedSize(
             raster.widthInPixels, raster.heightInPixels, raster.orientation)
-        let made = try encoder.encode(raster, exif, recipe, interruption)
+        let (metadata, leftOut) = metadata.fitting(encoder.room)
+        let made = try encoder.encode(raster, metadata, recipe, interruption)
         return ProcessedImage(
             output: .encoded(made), format: format, widthInPixels: width, heightInPixels: height,
-            encodeDuration: ThreadClock.now - begin)
+            encodeDuration: ThreadClock.now - begin, leftOut: leftOut)
     }
 }

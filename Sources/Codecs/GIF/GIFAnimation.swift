@@ -88,11 +88,14 @@
 
     extension AnimationEncoder {
         static let gif = AnimationEncoder(
-            format: .gif, sideLimit: SideLimit(subject: "a GIF", pixels: 65_535), growth: 2,
+            format: .gif, sideLimit: SideLimit(subject: "a GIF", pixels: 65_535),
+            room: MetadataRoom(exif: 0), growth: 2,
             // Two canvases, the next frame, indices, planes for fewer colours, and their cells.
             memory: { 18 * $0.pixels + ByteEstimate(1 << 20) },
-            encode: { animation, _, _, interruption throws(CodecError) in
-                try GIFAnimationEncoding.encoded(animation, interruption)
+            encode: { animation, metadata, _, interruption throws(CodecError) in
+                let made = try GIFAnimationEncoding.encoded(animation, interruption)
+                guard let packet = metadata[.xmp] else { return made }
+                return try GIFFile.file(made, with: packet)
             })
     }
 

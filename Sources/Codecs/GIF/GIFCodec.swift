@@ -18,7 +18,6 @@
         let file: GIFFile
 
         let note = WarningNote()
-        var warning: ImageWarning? { file.lacksTrailer ? GIFContainer.noTrailer : note.warning }
 
         static var version: String { String(cString: cgif_library_version()) }
 
@@ -30,6 +29,7 @@
             self.source = source
             self.header = header
             self.limits = limits
+            if file.lacksTrailer { note.note(GIFContainer.noTrailer) }
         }
 
         /// Decoding expands indices, so the samples are RGB, or RGB and alpha.
@@ -129,6 +129,10 @@
             note.noteMalformed(malformed.map { _ in "extension" }, "block")
             return file.stripped(recipe.stripping, without: malformed)
         }
+
+        var metadata: CarriedMetadata { CarriedMetadata(xmp: file.xmp) }
+
+        var companions: Set<Companion> { file.hasManifest ? [.manifest] : [] }
     }
 #else
     extension ImageCodec {

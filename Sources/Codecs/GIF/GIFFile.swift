@@ -149,6 +149,54 @@
             }
         }
 
+        /// The bytes of the first extension of this program, behind its name.
+        private func data(of program: StaticString) -> Range<Int>? {
+            let block = blocks.first {
+                source[$0.range.lowerBound + 1] == 0xFF
+                    && source.holds(program, at: $0.range.lowerBound + 2)
+            }
+            return block.map { $0.range.dropFirst(GIFFile.bytesOfName) }
+        }
+
+        /// Introducer, label, and the name with its length.
+        private static let bytesOfName = 14
+
+        /// Whether there is a manifest of C2PA.
+        var hasManifest: Bool { data(of: "\u{0B}C2PA_GIF") != nil }
+
+        /// The end of XMP, which leads a reader of sub-blocks from any byte to the last zero (XMP
+        /// Specification, part 3: GIF).
+        private static let endOfXMP: [UInt8] = [1] + (0...255).reversed() + [0]
+
+        /// The packet of XMP. Some programs write it in sub-blocks.
+        var xmp: [UInt8]? {
+            guard let data = data(of: "\u{0B}XMP DataXMP") else { return nil }
+            let end = GIFFile.endOfXMP
+            if source[data].suffix(end.count).elementsEqual(end) {
+                return [UInt8](source[data.dropLast(end.count)])
+            }
+            var (packet, offset) = ([UInt8](), data.lowerBound)
+            while offset < data.upperBound {
+                let next = offset + 1 + Int(source[offset])
+                packet += source[offset + 1..<min(next, data.upperBound)]
+                offset = next
+            }
+            return packet
+        }
+
+        /// Returns a file that has no XMP, with a packet before its trailer.
+        static func file(_ made: ImageBytes, with packet: [UInt8]) throws(CodecError) -> ImageBytes
+        {
+            let extended = [0x21, 0xFF, 0x0B] + Array("XMP DataXMP".utf8)
+            var pieces: [ImagePiece] = [
+                .source(0..<made.count - 1), .made(extended + packet + endOfXMP),
+            ]
+            pieces.append(source: made.count - 1..<made.count)
+            return try made.withUnsafeBytes { (made) throws(CodecError) in
+                try ImageBytes(joining: pieces, of: made)
+            }
+        }
+
         /// The extensions with a first part of another length than its kind's, in order: plain text
         /// and programs' own (GIF89a, sections 25 and 26).
         var malformedBlocks: [DataBlock] {

@@ -185,7 +185,11 @@ private struct ICOSource: ImageDecoding {
         return image
     }
 
-    var exif: [UInt8]? {
-        if case .png(let png)? = try? largest { png.exif } else { nil }
+    private var png: PNGSource? {
+        if case .png(let png)? = try? largest { png } else { nil }
     }
+
+    var metadata: CarriedMetadata { png?.metadata ?? .none }
+
+    var companions: Set<Companion> { png?.companions ?? [] }
 }

@@ -91,8 +91,10 @@ struct JPEGSource: ImageDecoding {
         _ depth: CheckDepth, memoryBytes: Int, _ interruption: Interruption
     ) throws(CodecError) {
         switch depth {
-        case .ignoredByDecoder: break
-        case .structure: try file.checkScans(limits)
+        case .ignoredByDecoder:
+            // The decoder has its own words for other faults.
+            if file.frame?.isProgressive == true { note.note(try? file.checkScans(limits)) }
+        case .structure: note.note(try file.checkScans(limits))
         case .pixels: _ = try verified(interruption)
         }
     }
@@ -167,7 +169,9 @@ struct JPEGSource: ImageDecoding {
         }
     }
 
-    var exif: [UInt8]? { file.exif }
+    var metadata: CarriedMetadata { file.carriedMetadata }
+
+    var companions: Set<Companion> { file.companions }
 
     func notePlaceholder() -> () -> Placeholder? {
         preview.want()

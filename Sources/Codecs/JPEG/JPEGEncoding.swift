@@ -6,7 +6,7 @@ extension ImageEncoder {
     static let jpeg = ImageEncoder(
         // libjpeg's limit (`JPEG_MAX_DIMENSION`).
         sideLimit: SideLimit(subject: "a JPEG", pixels: 65500), hasAlpha: false,
-        estimate: JPEGEncoding.memory, encode: JPEGEncoding.encoded)
+        room: JPEGFile.room, estimate: JPEGEncoding.memory, encode: JPEGEncoding.encoded)
 }
 
 enum JPEGEncoding {
@@ -40,28 +40,29 @@ enum JPEGEncoding {
     /// Writes an opaque 8-bit raster with its orientation applied. Gamma and chromaticities are
     /// dropped, since a JPEG cannot hold them.
     ///
-    /// `exif` is the TIFF structure that the recipe keeps.
-    ///
     /// - Returns: The JPEG; it exceeds the recipe's largest size if no quality is low enough.
     static func encoded(
-        _ raster: consuming Raster, exif: [UInt8]?, by recipe: Recipe, _ interruption: Interruption
+        _ raster: consuming Raster, metadata: CarriedMetadata, by recipe: Recipe,
+        _ interruption: Interruption
     ) throws(CodecError) -> ImageBytes {
         var raster = raster
         let halvesChroma = halvesChroma(&raster.rows)
         try interruption.check()
         try raster.turn(interruption)
         return try encoded(
-            upright: raster, halvesChroma: halvesChroma, exif: exif, by: recipe, interruption)
+            upright: raster, halvesChroma: halvesChroma, metadata: metadata, by: recipe,
+            interruption)
     }
 
     /// The same for a raster whose orientation is applied.
     static func encoded(
-        upright raster: borrowing Raster, halvesChroma: Bool, exif: [UInt8]?, by recipe: Recipe,
+        upright raster: borrowing Raster, halvesChroma: Bool, metadata: CarriedMetadata,
+        by recipe: Recipe,
         _ interruption: Interruption
     ) throws(CodecError) -> ImageBytes {
         let rows = raster.rows
         guard let start = rows.rows else { throw .outOfMemory("no pixels") }
-        var segments = exif.flatMap(JPEGFile.exifSegment) ?? []
+        var segments = JPEGFile.segments(of: metadata)
         if let profile = raster.colour.profile { segments += JPEGFile.profileSegments(profile) }
         func encoded(_ quality: Int, _ most: Int) throws(CodecError) -> ImageBytes? {
             var result = cjpeg_result()

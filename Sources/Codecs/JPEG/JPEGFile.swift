@@ -227,16 +227,12 @@ extension JPEGFile {
     /// The TIFF structure of the file's EXIF.
     var exif: [UInt8]? { exifSegment.map { Array(source[$0.payload.dropFirst(6)]) } }
 
-    /// Returns an APP1 segment with this TIFF structure; nil if it is too long for a segment.
-    static func exifSegment(_ tiff: [UInt8]) -> [UInt8]? {
-        tiff.count <= 65527 ? segment(0xE1, Array("Exif\0\0".utf8) + tiff) : nil
-    }
-
+    /// All metadata for new data of the same picture, as segments.
     func metadata(without malformed: [Segment]) -> [UInt8] {
         var result: [UInt8] = []
         let omitted = Set(malformed.map(\.range.lowerBound))
         func append(_ segment: Segment) {
-            guard segment.isMetadata else { return }
+            guard segment.isMetadata, !isManifest(segment) else { return }
             if omitted.contains(segment.range.lowerBound) {
                 result += orientationPart(of: segment)
             } else {
@@ -319,20 +315,24 @@ extension JPEGFile {
 
     /// Calls `body` for each segment between the first scan's header and the end of the image, at
     /// `end` at the latest.
-    private func forEachLaterSegment(end: Int? = nil, _ body: (Segment) -> Void) {
+    ///
+    /// - Returns: The offset behind the marker of that end; nil without one.
+    @discardableResult
+    func forEachLaterSegment(end: Int? = nil, _ body: (Segment) -> Void) -> Int? {
         let end = end ?? source.count
         var offset = segments.last?.range.upperBound ?? 2
         while let start = nextMarker(from: offset), start < end {
             let marker = source[start + 1]
             switch marker {
-            case 0xD9: return
+            case 0xD9: return start + 2
             case 0x01, 0xD0...0xD8: offset = start + 2
             default:
-                guard end - start >= 4 else { return }
+                guard end - start >= 4 else { return nil }
                 offset = min(start + 2 + max(source.bigEndian16(at: start + 2), 2), end)
                 body(Segment(marker: marker, range: start..<offset))
             }
         }
+        return nil
     }
 
     private func append(

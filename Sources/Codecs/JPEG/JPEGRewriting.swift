@@ -21,7 +21,7 @@ struct JPEGRewriting {
         var result = if let written { written } else { try jpeg.verified(interruption) }
         let stripped =
             recipe.stripping == .none
-            ? file.whole(without: malformed)
+            ? file.whole(without: file.hasManifest ? [] : malformed)
             : file.stripped(end: result.source_end, keepsProfile: profile != nil)
         var encoded = result.bytes.map { ImageBytes(owning: $0, count: result.length) }
         // A rotated result is smaller than the source, though perhaps not than the stripped source

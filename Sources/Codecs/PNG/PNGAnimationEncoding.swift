@@ -7,8 +7,8 @@ extension AnimationEncoder {
         format: .png, sideLimit: .none,
         // Four samples a pixel instead of an index.
         growth: 4, memory: { $0.encoding(.encoded(.png)).peak + 12 * $0.pixels },
-        encode: { animation, exif, recipe, interruption throws(CodecError) in
-            try PNGAnimationEncoding(animation, exif: exif, recipe, interruption).encoded()
+        encode: { animation, metadata, recipe, interruption throws(CodecError) in
+            try PNGAnimationEncoding(animation, metadata, recipe, interruption).encoded()
         })
 }
 
@@ -19,7 +19,7 @@ extension AnimationEncoder {
 struct PNGAnimationEncoding: ~Copyable {
     private let animation: TransformedAnimation
     private let interruption: Interruption
-    private let exif: [UInt8]?
+    private let metadata: CarriedMetadata
     private let profile: [UInt8]?
     private let encoding: PNGEncoding
     private var file: [UInt8] = []
@@ -27,12 +27,12 @@ struct PNGAnimationEncoding: ~Copyable {
     private var last: Raster?
 
     init(
-        _ animation: TransformedAnimation, exif: [UInt8]?, _ recipe: Recipe,
+        _ animation: TransformedAnimation, _ metadata: CarriedMetadata, _ recipe: Recipe,
         _ interruption: Interruption
     ) {
         self.animation = animation
         self.interruption = interruption
-        self.exif = exif
+        self.metadata = metadata
         profile = animation.profile
         encoding = PNGEncoding(
             effort: recipe.effort, changesKind: false, interruption: interruption)
@@ -75,7 +75,7 @@ struct PNGAnimationEncoding: ~Copyable {
     private mutating func begin(_ start: UnsafeRawBufferPointer) {
         file += start
         if let profile { file += PNGFile.profileChunk(profile) }
-        if let exif { file += PNGFile.chunk(.eXIf, exif) }
+        file += PNGFile.chunks(of: metadata)
         file += PNGFile.chunk(
             .acTL,
             bytes(UInt32(animation.description.frames))

@@ -234,7 +234,11 @@ struct PNGSource: ImageDecoding {
         }
     }
 
-    var exif: [UInt8]? { file.exif }
+    var metadata: CarriedMetadata { CarriedMetadata(exif: file.exif, xmp: file.xmp) }
+
+    var companions: Set<Companion> {
+        file.chunks.contains { $0.type == .caBX } ? [.manifest] : []
+    }
 
     typealias Decoder = (
         UnsafePointer<UInt8>, Int, UnsafePointer<cpng_limits>, UnsafeMutablePointer<cpng_image>,

@@ -23,17 +23,16 @@ struct PNGEncoding {
 
     /// Makes a PNG of a raster of at most 8 bits a sample, with its orientation applied.
     ///
-    /// `exif` is the TIFF structure that the recipe keeps.
-    ///
     /// - Returns: The PNG.
     static func encoded(
-        _ raster: consuming Raster, exif: [UInt8]?, by recipe: Recipe, _ interruption: Interruption
+        _ raster: consuming Raster, metadata: CarriedMetadata, by recipe: Recipe,
+        _ interruption: Interruption
     ) throws(CodecError) -> ImageBytes {
         var raster = raster
         try raster.turn(interruption)
         var chunks: [UInt8] = []
         if let profile = raster.colour.profile { chunks += PNGFile.profileChunk(profile) }
-        if let exif { chunks += PNGFile.chunk(.eXIf, exif) }
+        chunks += PNGFile.chunks(of: metadata)
         let encoding = PNGEncoding(
             effort: recipe.effort, changesKind: recipe.stripping != .none,
             interruption: interruption)

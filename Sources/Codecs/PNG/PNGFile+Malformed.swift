@@ -175,5 +175,4 @@ extension UInt32 {
     fileprivate static let sTER: UInt32 = 0x7354_4552
     fileprivate static let tEXt: UInt32 = 0x7445_5874
     fileprivate static let zTXt: UInt32 = 0x7A54_5874
-    fileprivate static let iTXt: UInt32 = 0x6954_5874
 }

@@ -150,6 +150,9 @@ extension UInt32 {
     static let tIME: UInt32 = 0x7449_4D45
     static let pCAL: UInt32 = 0x7043_414C
     static let sPLT: UInt32 = 0x7350_4C54
+    static let iTXt: UInt32 = 0x6954_5874
+    /// The manifest of C2PA.
+    static let caBX: UInt32 = 0x6361_4258
 }
 
 // MARK: - Metadata
@@ -377,6 +380,29 @@ extension PNGFile {
 
     /// The TIFF structure of the file's EXIF.
     var exif: [UInt8]? { exifChunk.map { Array(source[$0.data]) } }
+
+    /// The keyword of XMP, and the empty fields behind it: not packed, no language, no translation.
+    private static let startOfXMP = Array("XML:com.adobe.xmp\0\0\0\0\0".utf8)
+
+    /// The XMP of the first undamaged text of that name.
+    var xmp: [UInt8]? {
+        let name = PNGFile.startOfXMP.prefix { $0 != 0 } + [0]
+        let text = chunks.lazy.filter { $0.type == .iTXt }
+            .first { source[$0.data].starts(with: name) && isIntact($0) }
+        guard let fields = text.map({ source[$0.data].dropFirst(name.count) }),
+            let isPacked = fields.first, fields.count >= 2
+        else { return nil }
+        // The language and the translated keyword end with a zero each.
+        let parts = fields.dropFirst(2).split(
+            separator: 0, maxSplits: 2, omittingEmptySubsequences: false)
+        guard parts.count == 3 else { return nil }
+        return isPacked == 0 ? Array(parts[2]) : PNGFile.unpacked(parts[2])
+    }
+
+    static func chunks(of metadata: CarriedMetadata) -> [UInt8] {
+        (metadata[.exif].map { chunk(.eXIf, $0) } ?? [])
+            + (metadata[.xmp].map { chunk(.iTXt, startOfXMP + $0) } ?? [])
+    }
 
     /// The colours of the first valid of cICP, iCCP, sRGB, and gAMA with cHRM (PNG third edition,
     /// section 4.3).

@@ -98,7 +98,7 @@ package struct ThumbHashPicture: Sendable {
             raster.firstSample[y * raster.stride + x * channels + index % 4] = sample
         }
         let recipe = Recipe(encoding: .png, keepsLarger: true)
-        return try PNGEncoding.encoded(raster, exif: nil, by: recipe, interruption)
+        return try PNGEncoding.encoded(raster, metadata: .none, by: recipe, interruption)
             .withUnsafeBytes { [UInt8]($0) }
     }
 }

@@ -17,7 +17,7 @@ protocol ImageDecoding: SendableMetatype {
     /// The colours that the file declares for the samples of its raster.
     var colours: SourceColours { get }
 
-    /// Takes faults that lose no pixel, despite which the file is accepted.
+    /// Takes faults and losses that cost no pixel, despite which the file is accepted.
     var note: WarningNote { get }
 
     /// Decodes the picture to its own samples, where a raster can have them; for a JPEG to 8-bit
@@ -60,11 +60,14 @@ protocol ImageDecoding: SendableMetatype {
         on header: ImageHeader, of beginning: UnsafeRawBufferPointer
     ) throws(CodecError) -> HeaderOutlook
 
-    /// The first fault that opening, checking or decoding has found so far.
+    /// The faults and losses that opening, checking, decoding or encoding has found so far.
     var warning: ImageWarning? { get }
 
-    /// The TIFF structure of EXIF that can be copied into a new file; nil without one.
-    var exif: [UInt8]? { get }
+    /// The metadata that can be copied into a new file, as it is.
+    var metadata: CarriedMetadata { get }
+
+    /// The things beside the picture that are lost with new bytes.
+    var companions: Set<Companion> { get }
 
     /// Decodes a raster at each of several scales, for less than one by one and with the same
     /// pixels.
@@ -110,7 +113,9 @@ extension ImageDecoding {
 
     var warning: ImageWarning? { note.warning }
 
-    var exif: [UInt8]? { nil }
+    var metadata: CarriedMetadata { .none }
+
+    var companions: Set<Companion> { [] }
 
     func rasters(
         at scales: [DecodingScale], _ interruption: Interruption
@@ -120,12 +125,9 @@ extension ImageDecoding {
 
     func notePlaceholder() -> () -> Placeholder? { { nil } }
 
-    /// The EXIF of a new file with the orientation applied. Data without a whole TIFF
-    /// directory is dropped: libpng warns of it, and libavif refuses the picture.
-    func exif(keptBy recipe: Recipe) -> [UInt8]? {
-        guard recipe.stripping == .none, let exif else { return nil }
-        return exif.withUnsafeBytes { ExifOrientation.isWhole(tiff: $0) }
-            ? ExifOrientation.uprightTIFF(exif) : nil
+    /// The metadata of a file of new pixels, with the orientation applied.
+    func metadata(keptBy recipe: Recipe) -> CarriedMetadata {
+        recipe.stripping == .none ? metadata.upright(note) : .none
     }
 }
 

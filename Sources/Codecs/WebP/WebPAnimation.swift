@@ -60,12 +60,13 @@
         /// them. libwebp's `allow_mixed` takes the smaller coding of each frame, however wrong its
         /// colours are.
         static func encoded(
-            _ animation: TransformedAnimation, exif: [UInt8]?, by recipe: Recipe,
+            _ animation: TransformedAnimation, metadata carried: CarriedMetadata, by recipe: Recipe,
             _ interruption: Interruption
         ) throws(CodecError) -> ImageBytes {
             let encoding = WebPAnimationEncoding(
                 animation: animation,
-                metadata: WebPEncoding.WebPMetadata(profile: animation.profile, exif: exif),
+                metadata: WebPEncoding.WebPMetadata(
+                    profile: animation.profile, carried: carried),
                 recipe: recipe, interruption: interruption)
             let most = min(animation.mostBytes, recipe.maximumStoredBytes ?? .max)
             if animation.hasPalettes, let lossless = try encoding.made(.lossless, most) {

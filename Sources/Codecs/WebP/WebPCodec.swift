@@ -230,7 +230,9 @@
 
         func hasUnwrittenMetadata() -> Bool { file.hasOtherMetadata }
 
-        var exif: [UInt8]? { file.exif }
+        var metadata: CarriedMetadata { CarriedMetadata(exif: file.exif, xmp: file.xmp) }
+
+        var companions: Set<Companion> { file.hasManifest ? [.manifest] : [] }
     }
 #else
     extension ImageCodec {

@@ -85,12 +85,12 @@ extension QualityCurve {
         /// A flat or smooth picture is also written lossless, which is kept if smaller; for strong
         /// colours, if at most four times as large.
         static func encoded(
-            _ raster: consuming Raster, exif: [UInt8]?, by recipe: Recipe,
+            _ raster: consuming Raster, metadata: CarriedMetadata, by recipe: Recipe,
             _ interruption: Interruption
         ) throws(CodecError) -> ImageBytes {
             var plain = try raster.encodable(interruption)
             try plain.turn(interruption)
-            let metadata = WebPMetadata(profile: plain.colour.profile, exif: exif)
+            let metadata = WebPMetadata(profile: plain.colour.profile, carried: metadata)
             var made = try QualitySearch.fitting(recipe) {
                 (quality, most) throws(CodecError) -> ImageBytes? in
                 try encoded(plain, .quality(quality), metadata, recipe, most, interruption)
@@ -135,7 +135,7 @@ extension QualityCurve {
             let sample = try raster.sample(bands: sampleBands, rows: sampleRows)
             let share = Double(rows) / Double(raster.heightInPixels)
             let made = try encoded(
-                sample, .lossless, WebPMetadata(profile: nil, exif: nil), recipe, .max / 4,
+                sample, .lossless, WebPMetadata(profile: nil, carried: .none), recipe, .max / 4,
                 interruption
             )
             // In few rows the encoder finds fewer matches.
@@ -211,9 +211,9 @@ extension QualityCurve {
         /// The metadata to store.
         struct WebPMetadata {
             let profile: [UInt8]?
-            let exif: [UInt8]?
+            let carried: CarriedMetadata
 
-            var isEmpty: Bool { profile == nil && exif == nil }
+            var isEmpty: Bool { profile == nil && carried.isEmpty }
         }
     }
 #endif

@@ -203,9 +203,19 @@
                 || shown.count < chunks.filter(\.isPicture).count || isApart
         }
 
-        /// Whether there are chunks that no encoding of the pixels writes: XMP and unknown ones.
+        /// The first XMP.
+        var xmp: [UInt8]? {
+            guard isExtended else { return nil }
+            return chunks.first { $0.type == .XMP }.map { [UInt8](source[$0.data]) }
+        }
+
+        var hasManifest: Bool { chunks.contains { $0.type == .C2PA } }
+
+        /// Whether there are chunks that no encoding of the pixels writes: unknown ones. A manifest
+        /// fits no other pixels.
         var hasOtherMetadata: Bool {
-            chunks.contains { !$0.isPicture && ![.VP8X, .ICCP, .EXIF].contains($0.type) }
+            let known: [UInt32] = [.VP8X, .ICCP, .EXIF, .XMP, .C2PA]
+            return chunks.contains { !$0.isPicture && !known.contains($0.type) }
         }
 
         /// The data of a lossy picture that is not a frame; nil without a whole one.
@@ -329,7 +339,8 @@
         ) -> [ImagePiece] {
             var flags = hasAlpha ? WebPFile.alphaFlag : 0
             if metadata.profile != nil { flags |= WebPFile.profileFlag }
-            if metadata.exif != nil { flags |= WebPFile.exifFlag }
+            if metadata.carried[.exif] != nil { flags |= WebPFile.exifFlag }
+            if metadata.carried[.xmp] != nil { flags |= WebPFile.xmpFlag }
             if !frames.isEmpty { flags |= WebPFile.animationFlag }
             let size = WebPFile.littleEndian(width - 1, 3) + WebPFile.littleEndian(height - 1, 3)
             var pieces: [ImagePiece] = [.made(WebPFile.chunk("VP8X", [flags, 0, 0, 0] + size))]
@@ -337,7 +348,10 @@
                 pieces.append(.made(WebPFile.chunk("ICCP", profile)))
             }
             for chunk in chunks where chunk.type != .VP8X { pieces.append(source: chunk.range) }
-            if let exif = metadata.exif { pieces.append(.made(WebPFile.chunk("EXIF", exif))) }
+            for (kind, type) in [(CarriedMetadata.Kind.exif, "EXIF"), (.xmp, "XMP ")] {
+                guard let data = metadata.carried[kind] else { continue }
+                pieces.append(.made(WebPFile.chunk(type, data)))
+            }
             return WebPFile.file(pieces)
         }
 
@@ -366,5 +380,7 @@
         fileprivate static let ICCP: UInt32 = 0x4943_4350
         fileprivate static let EXIF: UInt32 = 0x4558_4946
         fileprivate static let XMP: UInt32 = 0x584D_5020
+        /// The manifest of C2PA.
+        fileprivate static let C2PA: UInt32 = 0x4332_5041
     }
 #endif

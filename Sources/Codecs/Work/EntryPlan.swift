@@ -9,6 +9,7 @@ final class EntryPlan {
     let header: ImageHeader
     /// The declared colours, read when the first result needs them.
     private(set) lazy var colours = source.colours
+    private(set) lazy var companions = source.companions
 
     init(
         bytes: UnsafeRawBufferPointer, source: any ImageDecoding, codec: ImageCodec,
@@ -36,6 +37,7 @@ final class EntryPlan {
     /// - Throws: `unsupported` for a picture that the format cannot hold, or a format that this
     ///   build does not encode.
     func way(to format: EncodedFormat, by recipe: Recipe) throws(CodecError) -> CodecWay {
+        if keepsBytes(as: format, by: recipe) { return .container }
         if format == ownFormat, let own = try source.ownWay(by: recipe) { return .own(own) }
         if recipe.encoding == .same, isIrreplaceable(for: recipe) { return .container }
         try format.check(header.widthInPixels, header.heightInPixels)
@@ -102,7 +104,10 @@ final class EntryPlan {
 
     /// The source's data without the metadata that the recipe strips.
     func pieces(keptBy recipe: Recipe) -> [ImagePiece] {
-        (source as? any DataKeeping)?.pieces(keptBy: recipe) ?? [.source(0..<bytes.count)]
+        guard !isSealed(by: recipe), let source = source as? any DataKeeping else {
+            return [.source(0..<bytes.count)]
+        }
+        return source.pieces(keptBy: recipe)
     }
 
     func joined(
@@ -110,9 +115,11 @@ final class EntryPlan {
     ) throws(CodecError) -> ProcessedImage {
         let begin = ThreadClock.now
         let output = try ProcessedImage.Output(joining: pieces, of: bytes)
-        return ProcessedImage(
+        var image = ProcessedImage(
             keeping: header, as: output, decodeDuration: decodeDuration,
             encodeDuration: ThreadClock.now - begin)
+        image.isKeptData = true
+        return image
     }
 }
 

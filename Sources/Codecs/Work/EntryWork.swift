@@ -56,19 +56,27 @@ struct EntryWork: ~Copyable {
         }
         try damage.check(source, interruption)
         do throws(CodecError) {
-            let steps = try planned.plan.get()
-            if let encoder = planned.animationEncoder {
-                return try animated(by: encoder, steps, recipe, interruption)
-            }
-            return steps.isEmpty
-                ? try made(format, by: recipe.untransformed, interruption)
-                : try transformed(
-                    EncodedFormat(transforming: recipe, by: plan.codec), steps, by: recipe,
-                    interruption)
+            let image = try image(of: planned, as: format, interruption)
+            plan.noteLosses(of: image, by: recipe)
+            return image
         } catch {
             damage.note(error)
             throw error
         }
+    }
+
+    private mutating func image(
+        of planned: PlannedRecipe, as format: EncodedFormat, _ interruption: Interruption
+    ) throws(CodecError) -> ProcessedImage {
+        let (recipe, steps) = (planned.recipe, try planned.plan.get())
+        if let encoder = planned.animationEncoder {
+            return try animated(by: encoder, steps, recipe, interruption)
+        }
+        return steps.isEmpty
+            ? try made(format, by: recipe.untransformed, interruption)
+            : try transformed(
+                EncodedFormat(transforming: recipe, by: plan.codec), steps, by: recipe,
+                interruption)
     }
 
     private mutating func original(
@@ -109,8 +117,10 @@ struct EntryWork: ~Copyable {
     private mutating func made(
         _ format: EncodedFormat, by recipe: Recipe, _ interruption: Interruption
     ) throws(CodecError) -> ProcessedImage {
-        if case .smallest = format { return try smallest(by: recipe, interruption) }
         let way = try plan.way(to: format, by: recipe)
+        if case .smallest = format, case .raster = way {
+            return try smallest(by: recipe, interruption)
+        }
         isDecoded = true
         switch way {
         case .own(.shortcut(let make)):
@@ -137,8 +147,8 @@ struct EntryWork: ~Copyable {
             if format.encoder?.hasAlpha == false {
                 raster = try raster.formed(as: .opaque(recipe.background), interruption)
             }
-            let exif = source.exif(keptBy: recipe)
-            var image = try format.encoded(raster, exif: exif, by: recipe, interruption)
+            let metadata = source.metadata(keptBy: recipe)
+            var image = try format.encoded(raster, metadata: metadata, by: recipe, interruption)
             image.decodeDuration = duration
             image.colour = handling.treatment
             return withoutFrames(try keptData(insteadOf: image, by: recipe) ?? image, recipe)
@@ -194,9 +204,9 @@ struct EntryWork: ~Copyable {
             RasterRequest(form: .native, conversion: handling.conversion), interruption)
         let duration = rasters.takeDuration()
         raster = try raster.described(by: handling.profile, interruption)
-        let exif = source.exif(keptBy: recipe)
+        let metadata = source.metadata(keptBy: recipe)
         var image = try FormatChoice(recipe: recipe, interruption: interruption)
-            .smallest(of: raster, exif: exif, beside: kept)
+            .smallest(of: raster, metadata: metadata, beside: kept)
         image.decodeDuration += duration
         image.colour = image.colour ?? handling.treatment
         return image
@@ -230,9 +240,9 @@ struct EntryWork: ~Copyable {
             picture = try picture.opaque(over: recipe.background, interruption)
         }
         try picture.turn(interruption)
-        let exif = source.exif(keptBy: recipe)
+        let metadata = source.metadata(keptBy: recipe)
         let duration = ThreadClock.now - begin
-        var image = try format.encoded(picture, exif: exif, by: recipe, interruption)
+        var image = try format.encoded(picture, metadata: metadata, by: recipe, interruption)
         image.decodeDuration = decodeDuration
         image.encodeDuration += duration
         image.colour = handling.treatment
@@ -251,14 +261,15 @@ struct EntryWork: ~Copyable {
         let animation = TransformedAnimation(
             source, description, of: header, by: encoder, steps, overlays, handling,
             wantsPlaceholder: rasters.placeholder.wantsMore, interruption)
-        let exif = source.exif(keptBy: recipe)
-        let made = try encoder.encode(animation, exif, recipe, interruption)
+        let (metadata, leftOut) = source.metadata(keptBy: recipe).fitting(encoder.room)
+        let made = try encoder.encode(animation, metadata, recipe, interruption)
         damage.isRuledOut = true
         rasters.placeholder.add(animation.placeholder)
         var image = ProcessedImage(
             output: .encoded(made), format: encoder.format, widthInPixels: steps.size.width,
             heightInPixels: steps.size.height, decodeDuration: animation.decodeDuration,
             encodeDuration: ThreadClock.now - begin - animation.decodeDuration)
+        image.leftOut = leftOut
         image.colour = handling.treatment
         return image
     }

@@ -11,7 +11,7 @@ package struct ProcessedEntry: Sendable {
     package let results: [Result<ProcessedImage, CodecError>]
     /// Nil unless requested, and unless a result was made of decoded pixels or coefficients.
     package let placeholder: Placeholder?
-    /// A fault of the source that loses no pixel.
+    /// Faults of the source that lose no pixel, and losses that the pixels do not show.
     package let warning: ImageWarning?
 }
 
@@ -31,7 +31,7 @@ extension ProcessedEntry {
             encodeDuration: entries.reduce(.zero) { $0 + $1.encodeDuration },
             results: entries.flatMap(\.results),
             placeholder: entries.lazy.compactMap(\.placeholder).first,
-            warning: entries.lazy.compactMap(\.warning).first)
+            warning: ImageWarning(joining: entries.compactMap(\.warning)))
     }
 }
 

@@ -27,6 +27,10 @@ package struct ProcessedImage: Sendable {
     package internal(set) var encodeDuration: Duration
     /// Nil for sources that are stored unchanged without looking.
     package internal(set) var colour: ColourTreatment?
+    /// Whether it is the source's own data, less the metadata that the recipe strips.
+    var isKeptData = false
+    /// The metadata that the recipe keeps, and the format does not hold.
+    var leftOut: [CarriedMetadata.Kind] = []
 
     /// Returns the length of the stored image, made from a source with this header.
     func byteCount(of source: ImageHeader) -> Int {

@@ -315,7 +315,7 @@ struct EncodingTests {
                 throw .outOfMemory("no rows")
             }
             return try encoder.encode(
-                Raster(owning: rows), nil, Recipe(encoding: .avif),
+                Raster(owning: rows), .none, Recipe(encoding: .avif),
                 Interruption(CodecLimits(), nil)
             ).count
         }

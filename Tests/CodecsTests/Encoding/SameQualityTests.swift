@@ -128,7 +128,7 @@ struct SameQualityTests {
         let photograph = try EncodingTests.photograph(width: 320, height: 240)
         let plain = try stored(photograph, Recipe(encoding: .webp, quality: 97)).bytes
         var source = Array("RIFF\0\0\0\0WEBPVP8X".utf8) + [10, 0, 0, 0, 4, 0, 0, 0]
-        source += [63, 1, 0, 239, 0, 0] + plain[12...] + Array("XMP ".utf8) + [2, 0, 0, 0, 60, 62]
+        source += [63, 1, 0, 239, 0, 0] + plain[12...] + Array("ABCD".utf8) + [2, 0, 0, 0, 60, 62]
         for byte in 0..<4 {
             source[4 + byte] = UInt8(truncatingIfNeeded: (source.count - 8) >> (8 * byte))
         }

@@ -308,7 +308,7 @@ struct AnimationTransformingTests {
                         in: ColourTarget(Recipe(), as: nil, of: header, after: plan)),
                     wantsPlaceholder: false, interruption)
                 return try AnimationEncoder.gif.encode(
-                    animation, nil, Recipe(), interruption
+                    animation, .none, Recipe(), interruption
                 ).withUnsafeBytes { [UInt8]($0) }
             }
         }

@@ -134,6 +134,29 @@ import Testing
         }
     }
 
+    /// At the end of each scan a progressive picture is whole, and some details are missing.
+    @Test func warnsOfProgressiveJPEGsWithoutTheirLastScans() throws {
+        let source = Samples.progressiveJPEG
+        let scans = source.markers(0xDA)
+        // A scan ends where its successor's tables begin.
+        let ends = zip(scans, scans.dropFirst()).map { scan, next in
+            source.markers(0xC4).first { (scan..<next).contains($0) } ?? next
+        }
+        var taken = 0
+        for end in ends {
+            let faulty = source[..<end] + [0xFF, 0xD9]
+            guard refusal(Array(faulty)) == nil else { continue }
+            taken += 1
+            #expect(structureRefusal(Array(faulty)) == nil)
+            for recipe in everyRecipe {
+                let text = try warning(Array(faulty), recipe)?.text
+                #expect(text?.hasPrefix("the last scans of a progressive JPEG are missing") == true)
+            }
+        }
+        #expect(taken == ends.count)
+        for recipe in everyRecipe { #expect(try warning(source, recipe) == nil) }
+    }
+
     // MARK: - GIF
 
     @Test(
