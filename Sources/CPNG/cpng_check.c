@@ -19,7 +19,7 @@ typedef struct {
     /// Bytes left in the current row.
     uint64_t bytes_left;
     bool has_surplus;
-    /// The checksum of what was unpacked.
+    /// The checksum of the unpacked bytes.
     uint32_t sum;
 } row_walk;
 
@@ -119,7 +119,7 @@ static ccodec_status walk_rows(
     row_walk *walk, cinterruption *interruption, int *result) {
     size_t part = 0;
     *result = Z_OK;
-    // What has filled the buffer may have more to give.
+    // A full buffer may leave bytes behind.
     stream->avail_out = 1;
     while (*result == Z_OK && !walk->has_surplus) {
         if (stream->avail_in == 0 && stream->avail_out > 0) {

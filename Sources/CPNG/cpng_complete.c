@@ -27,7 +27,7 @@ void cpng_end_completion(cpng_completion *completion) {
     free(completion);
 }
 
-/// Unpacks so many bytes of rows. Returns false if they are not there.
+/// Unpacks `count` bytes of rows. Returns false if the data has fewer.
 static bool unpack(cpng_completion *completion, uint8_t *rows, size_t count) {
     z_stream *stream = &completion->stream;
     stream->next_out = rows;

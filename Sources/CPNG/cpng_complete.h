@@ -6,7 +6,7 @@
 
 #include <zlib.h>
 
-/// The most rows, in bytes, of a made chunk: those of a stored block (RFC 1951, 3.2.4) that fits the
+/// The most bytes of rows in a made chunk, which is a stored block (RFC 1951, 3.2.4). They fit the
 /// processor's caches.
 enum { CPNG_MOST_COMPLETED = 1 << 15 };
 
@@ -25,12 +25,12 @@ typedef struct {
     size_t length;
 } cpng_completion;
 
-/// Begins to read the chunks from `begin` to `end`, which the checksums have shown to be intact, for
-/// so many bytes of rows. Returns NULL without memory.
+/// Begins to read the chunks from `begin` to `end`, with right checksums, for `rows` bytes of rows.
+/// Returns NULL without memory.
 cpng_completion *cpng_begin_completion(
     const uint8_t *source, size_t begin, size_t end, uint64_t rows);
 
-/// Makes the next chunk; one of length 0 behind the last. Returns false if the rows are not there.
+/// Makes the next chunk; one of length 0 behind the last. Returns false if rows are missing.
 bool cpng_complete_chunk(cpng_completion *completion);
 
 /// Accepts NULL.

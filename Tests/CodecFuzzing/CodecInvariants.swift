@@ -56,7 +56,8 @@ package struct CodecInvariants {
         ) { _, warning in warning == .unendedImageData },
     ]
 
-    /// The exception by which the file is taken; nil if the library takes it too, or nobody does.
+    /// The exception by which the file is taken; nil if the library takes it too, or
+    /// it is refused.
     package var exception: Exception? {
         guard case .taken(_, let warning) = verdict, let reference, !reference.isDecoded,
             !reference.isBeyondLimits
@@ -312,7 +313,7 @@ package struct CodecInvariants {
         try checkOrientation(of: made, recipe)
         // The first frame of an animation is another picture.
         let isFrame = header.isAnimated && recipe.animation == .first
-        // A fault may be mended by more bytes.
+        // The repair of a fault may add bytes.
         if image.format == header.format, !recipe.keepsLarger, !isFrame, !hasWarning {
             try require(
                 output.count <= source.count, recipe, "\(output.count) bytes of \(source.count)")

@@ -179,8 +179,8 @@ package struct HandmadeContainer: CustomStringConvertible, Sendable {
         tiff("TIFF, turned", isLittle: false, orientation: 6), bigTIFF,
     ]
 
-    /// A JPEG 2000 codestream up to its end marker: tile-parts of these lengths; nil for one that is
-    /// not stated.
+    /// A JPEG 2000 codestream up to its end marker: tile-parts of these lengths; nil leaves the
+    /// length open.
     private static func codestreamOfTiles(_ lengths: [Int?]) -> [UInt8] {
         let size: [UInt8] =
             [0xFF, 0x4F, 0xFF, 0x51, 0, 41, 0, 0] + big(80) + big(50) + big(10) + big(5)

@@ -68,8 +68,8 @@
             }
         }
 
-        /// Returns a box `iprp` with one `ipma` for each version and flags, and free space behind it
-        /// that makes both as long as before; nil for a box without need, or that is damaged.
+        /// Returns a box `iprp` with one `ipma` for each version and flags, and free space behind
+        /// it that makes both as long as before; nil for a box without need, or a damaged one.
         ///
         /// Items are in ascending order. Of an item in several boxes, the first counts.
         private static func joinedAssociations(

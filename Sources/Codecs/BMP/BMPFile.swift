@@ -98,8 +98,8 @@ struct BMPFile {
             ? start + number32(126)..<start + number32(126) + number32(130) : nil
     }
 
-    /// Returns the number of colours in front of the pixels. Above 8 bits a pixel, the header's count
-    /// has no meaning: it suggests colours, or counts all possible ones.
+    /// Returns the number of colours in front of the pixels. Above 8 bits a pixel, the header's
+    /// count has no meaning: it suggests colours, or counts all possible ones.
     static func paletteEntries(counted colours: Int, bitsPerPixel: Int) -> Int {
         guard bitsPerPixel <= 8 else { return 0 }
         return colours == 0 ? 1 << bitsPerPixel : colours

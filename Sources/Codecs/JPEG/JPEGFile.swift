@@ -128,7 +128,7 @@ struct JPEGFile {
         guard width > 0, payload[5] > 0 else { throw .broken("an image without pixels") }
         // T.81, B.2.5: a segment DNL behind the first scan has the number of lines.
         guard height > 0 else {
-            throw .unsupported("a JPEG whose height follows its first scan (DNL)")
+            throw .unsupported("a JPEG with its height behind the first scan (DNL)")
         }
         var sampling: [(horizontal: Int, vertical: Int)] = []
         for component in 0..<Int(payload[5]) {

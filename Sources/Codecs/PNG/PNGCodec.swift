@@ -260,16 +260,17 @@ struct PNGSource: ImageDecoding {
             note.note(.unendedImageData)
             return file.form
         }
-        do throws(CodecError) {
-            var rows = try decoded(
+        let outcome = Result { () throws(CodecError) in
+            try decoded(
                 from: source, unended: cpng_form(), wholeBytes: wholeBytes, interruption, decoder)
-            if rows.is_unusual { rows.is_unusual = try form() != nil }
-            return rows
-        } catch {
-            guard case .corrupt = error, let form = try form() else { throw error }
+        }
+        if case .failure(.corrupt) = outcome, let form = try form() {
             return try decoded(
                 from: source, unended: form, wholeBytes: wholeBytes, interruption, decoder)
         }
+        var rows = try outcome.get()
+        if rows.is_unusual { rows.is_unusual = try form() != nil }
+        return rows
     }
 
     private func decoded(

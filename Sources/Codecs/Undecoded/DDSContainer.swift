@@ -15,14 +15,14 @@ enum DDSContainer: ImageContainer {
     static func check(
         _ source: UnsafeRawBufferPointer, memoryBytes: Int, _ interruption: Interruption
     ) throws(CodecError) -> ImageWarning? {
-        let layout = try Layout(source)
+        let layout = try SurfaceLayout(source)
         let bytes = layout.bytes?.count ?? 1
         guard source.holds(bytes, at: layout.dataOffset) else { throw .cutImage }
         return nil
     }
 
     static func statesItsEnd(_ source: UnsafeRawBufferPointer) -> Bool {
-        guard let layout = try? Layout(source) else { return true }
+        guard let layout = try? SurfaceLayout(source) else { return true }
         return layout.bytes != nil
     }
 
@@ -30,7 +30,7 @@ enum DDSContainer: ImageContainer {
         source.number(at: offset, bytes: 4, isLittleEndian: true)
     }
 
-    private struct Layout {
+    private struct SurfaceLayout {
         let dataOffset: Int
         /// The length of all textures; nil for an unknown kind of pixels.
         let bytes: ByteEstimate?

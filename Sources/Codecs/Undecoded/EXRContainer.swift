@@ -7,7 +7,7 @@ enum EXRContainer: ImageContainer {
 
     /// The display window of the first part.
     static func size(in beginning: UnsafeRawBufferPointer) -> DeclaredSize {
-        guard let layout = try? Layout(beginning), let part = layout.parts.first else {
+        guard let layout = try? EXRHeaders(beginning), let part = layout.parts.first else {
             return .later
         }
         guard let (width, height) = part.display?.size, width > 0, height > 0 else {
@@ -19,7 +19,7 @@ enum EXRContainer: ImageContainer {
     static func check(
         _ source: UnsafeRawBufferPointer, memoryBytes: Int, _ interruption: Interruption
     ) throws(CodecError) -> ImageWarning? {
-        let layout = try Layout(source)
+        let layout = try EXRHeaders(source)
         var table = layout.end
         for part in layout.parts {
             let chunks = try part.chunks
@@ -35,8 +35,8 @@ enum EXRContainer: ImageContainer {
         return nil
     }
 
-    private struct Layout {
-        private(set) var parts: [Part] = []
+    private struct EXRHeaders {
+        private(set) var parts: [EXRPart] = []
         /// The end of the headers.
         private(set) var end = 8
         private let isMultipart: Bool
@@ -51,7 +51,7 @@ enum EXRContainer: ImageContainer {
                 guard parts.count < CodecLimits.maximumPieces else {
                     throw .limitExceeded("more than \(CodecLimits.maximumPieces) parts")
                 }
-                var part = Part(isTiled: version & 0x200 != 0, isDeep: version & 0x800 != 0)
+                var part = EXRPart(isTiled: version & 0x200 != 0, isDeep: version & 0x800 != 0)
                 end = try part.read(source, from: end)
                 parts.append(part)
                 guard end < source.count else { throw .cutHeader }
@@ -60,7 +60,7 @@ enum EXRContainer: ImageContainer {
         }
 
         /// Whether a chunk of a part is within the file.
-        func holdsChunk(at start: Int, of part: Part, _ source: UnsafeRawBufferPointer) -> Bool {
+        func holdsChunk(at start: Int, of part: EXRPart, _ source: UnsafeRawBufferPointer) -> Bool {
             let place = start.addingReportingOverflow(
                 (isMultipart ? 4 : 0) + (part.isTiled ? 16 : 4))
             guard !place.overflow else { return false }
@@ -78,7 +78,7 @@ enum EXRContainer: ImageContainer {
         }
     }
 
-    private struct Window {
+    private struct EXRWindow {
         let size: (width: Int, height: Int)
 
         /// A `box2i`: the smallest and the largest coordinates.
@@ -91,11 +91,11 @@ enum EXRContainer: ImageContainer {
         }
     }
 
-    private struct Part {
+    private struct EXRPart {
         private(set) var isTiled: Bool
         private(set) var isDeep: Bool
-        private(set) var display: Window?
-        private var data: Window?
+        private(set) var display: EXRWindow?
+        private var data: EXRWindow?
         private var compression = 0
         private var tile: (width: Int, height: Int, mode: Int)?
         private var chunkCount: Int?
@@ -129,8 +129,8 @@ enum EXRContainer: ImageContainer {
         ) {
             let start = value.lowerBound
             switch name {
-            case "displayWindow": display = Window(source, at: start, bytes: value.count)
-            case "dataWindow": data = Window(source, at: start, bytes: value.count)
+            case "displayWindow": display = EXRWindow(source, at: start, bytes: value.count)
+            case "dataWindow": data = EXRWindow(source, at: start, bytes: value.count)
             case "compression" where value.count == 1: compression = Int(source[start])
             case "tiles" where value.count == 9:
                 tile = (
@@ -163,7 +163,7 @@ enum EXRContainer: ImageContainer {
                     return (height + rows[compression] - 1) / rows[compression]
                 }
                 guard let tile, tile.width > 0, tile.height > 0 else { throw .broken("no tiles") }
-                return Part.tiles(width, height, tile).count
+                return EXRPart.tiles(width, height, tile).count
             }
         }
 

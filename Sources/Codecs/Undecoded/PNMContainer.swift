@@ -4,7 +4,7 @@ internal import PrefetchModel
 /// header in ASCII, and the samples of one picture or more.
 enum PNMContainer: ImageContainer {
     static func recognition(of bytes: UnsafeRawBufferPointer) -> Recognition {
-        switch Header.read(UnsafeRawBufferPointer(rebasing: bytes.prefix(signatureBytes))) {
+        switch MapHeader.read(UnsafeRawBufferPointer(rebasing: bytes.prefix(signatureBytes))) {
         case .header: .recognised
         case .incomplete: bytes.count < signatureBytes ? .undecided : .other
         case .other: .other
@@ -12,7 +12,7 @@ enum PNMContainer: ImageContainer {
     }
 
     static func size(in beginning: UnsafeRawBufferPointer) -> DeclaredSize {
-        guard case .header(let header) = Header.read(beginning) else { return .later }
+        guard case .header(let header) = MapHeader.read(beginning) else { return .later }
         guard header.width > 0, header.height > 0 else { return .unknown }
         return .known(width: header.width, height: header.height)
     }
@@ -20,7 +20,7 @@ enum PNMContainer: ImageContainer {
     static func check(
         _ source: UnsafeRawBufferPointer, memoryBytes: Int, _ interruption: Interruption
     ) throws(CodecError) -> ImageWarning? {
-        guard case .header(let header) = Header.read(source) else { throw .cutHeader }
+        guard case .header(let header) = MapHeader.read(source) else { throw .cutHeader }
         guard header.width > 0, header.height > 0, header.samples > 0, header.maximum > 0 else {
             throw .broken("an image without pixels")
         }
@@ -54,7 +54,7 @@ enum PNMContainer: ImageContainer {
             } else {
                 isInNumber = false
                 isInComment = byte == UInt8(ascii: "#")
-                guard isInComment || left == 0 || Header.isSpace(byte) else {
+                guard isInComment || left == 0 || MapHeader.isSpace(byte) else {
                     throw .broken("a sample that is not a number")
                 }
             }
@@ -64,13 +64,14 @@ enum PNMContainer: ImageContainer {
 
     /// A number at the end of the file may be half of one.
     static func statesItsEnd(_ source: UnsafeRawBufferPointer) -> Bool {
-        guard case .header(let header) = Header.read(source), header.isText, header.bits > 1 else {
+        guard case .header(let header) = MapHeader.read(source), header.isText, header.bits > 1
+        else {
             return true
         }
         return source.last.map { !(0x30...0x39).contains($0) } ?? true
     }
 
-    private struct Header {
+    private struct MapHeader {
         var isText = false
         var width = 0
         var height = 0
@@ -80,11 +81,11 @@ enum PNMContainer: ImageContainer {
         var maximum = 1
         /// Bits of a sample.
         var bits = 1
-        /// Where the samples begin.
+        /// The place of the samples.
         var end = 0
 
         enum Reading {
-            case header(Header)
+            case header(MapHeader)
             case incomplete
             case other
         }
@@ -100,95 +101,103 @@ enum PNMContainer: ImageContainer {
             guard kinds.contains(bytes[1]), isSpace(bytes[2]) || bytes[2] == UInt8(ascii: "#")
             else { return .other }
             var words = Words(bytes: bytes, offset: 2)
-            do throws(Words.Problem) {
-                return .header(try Header(kind: bytes[1], &words))
-            } catch {
-                return error == .incomplete ? .incomplete : .other
+            guard let header = MapHeader(kind: bytes[1], &words) else {
+                return words.isIncomplete ? .incomplete : .other
             }
+            return .header(header)
         }
 
         private static let kinds = Array("1234567Ff".utf8)
 
-        private init(kind: UInt8, _ words: inout Words) throws(Words.Problem) {
+        private init?(kind: UInt8, _ words: inout Words) {
             switch kind {
-            case UInt8(ascii: "7"): try readFields(&words)
+            case UInt8(ascii: "7"): guard readFields(&words) else { return nil }
             case UInt8(ascii: "F"), UInt8(ascii: "f"):
-                (width, height) = (try words.number(), try words.number())
-                // The byte order and a scale.
-                try words.skipDecimal()
+                // The scale's sign is the byte order.
+                guard let width = words.number(), let height = words.number(),
+                    let scale = words.word().flatMap({ Double($0) }), scale.isFinite, scale != 0
+                else { return nil }
+                (self.width, self.height) = (width, height)
                 (samples, bits) = (kind == UInt8(ascii: "F") ? 3 : 1, 32)
             default:
                 isText = kind <= UInt8(ascii: "3")
-                (width, height) = (try words.number(), try words.number())
                 let plain = isText ? kind : kind - 3
-                if plain != UInt8(ascii: "1") { maximum = try words.number() }
+                let isBitmap = plain == UInt8(ascii: "1")
+                guard let width = words.number(), let height = words.number(),
+                    let maximum = isBitmap ? 1 : words.number()
+                else { return nil }
+                (self.width, self.height, self.maximum) = (width, height, maximum)
                 samples = plain == UInt8(ascii: "3") ? 3 : 1
-                bits = plain == UInt8(ascii: "1") ? 1 : maximum > 255 ? 16 : 8
+                bits = isBitmap ? 1 : maximum > 255 ? 16 : 8
             }
             // One byte of white space follows.
             end = words.offset + 1
         }
 
-        /// The lines of a PAM up to `ENDHDR`.
-        private mutating func readFields(_ words: inout Words) throws(Words.Problem) {
+        /// Reads the lines of a PAM up to `ENDHDR`.
+        private mutating func readFields(_ words: inout Words) -> Bool {
             while true {
-                switch try words.word() {
-                case "WIDTH": width = try words.number()
-                case "HEIGHT": height = try words.number()
-                case "DEPTH": samples = try words.number()
-                case "MAXVAL": maximum = try words.number()
-                case "TUPLTYPE": _ = try words.word()
+                guard let name = words.word() else { return false }
+                switch name {
                 case "ENDHDR":
                     bits = maximum > 255 ? 16 : 8
-                    return
-                default: throw .other
+                    return true
+                case "TUPLTYPE": guard words.word() != nil else { return false }
+                default:
+                    guard let value = words.number(), note(value, as: name) else { return false }
                 }
             }
+        }
+
+        private mutating func note(_ value: Int, as name: String) -> Bool {
+            switch name {
+            case "WIDTH": width = value
+            case "HEIGHT": height = value
+            case "DEPTH": samples = value
+            case "MAXVAL": maximum = value
+            default: return false
+            }
+            return true
         }
     }
 
     /// The words of a header, between white space and comments.
     private struct Words {
-        enum Problem: Error {
-            case incomplete
-            case other
-        }
-
         let bytes: UnsafeRawBufferPointer
         /// After a word: that of the white space behind it.
         var offset: Int
+        /// Whether the bytes end before the word that was not found.
+        var isIncomplete = false
 
-        mutating func word() throws(Problem) -> String {
+        /// Returns nil for bytes that are no word, or a cut one.
+        mutating func word() -> String? {
             var isInComment = false
             while offset < bytes.count,
-                isInComment || Header.isSpace(bytes[offset]) || bytes[offset] == UInt8(ascii: "#")
+                isInComment || MapHeader.isSpace(bytes[offset])
+                    || bytes[offset] == UInt8(ascii: "#")
             {
                 let isEndOfLine = bytes[offset] == 0x0A || bytes[offset] == 0x0D
                 isInComment = (isInComment || bytes[offset] == UInt8(ascii: "#")) && !isEndOfLine
                 offset += 1
             }
             let text = bytes[offset...].prefix {
-                !Header.isSpace($0) && $0 != UInt8(ascii: "#")
+                !MapHeader.isSpace($0) && $0 != UInt8(ascii: "#")
             }
             // No word of a header is longer.
             guard text.count <= 32, text.allSatisfy({ (0x21...0x7E).contains($0) }) else {
-                throw .other
+                return nil
             }
             offset = text.endIndex
-            guard offset < bytes.count else { throw .incomplete }
-            return String(decoding: text, as: UTF8.self)
+            isIncomplete = offset == bytes.count
+            return isIncomplete ? nil : String(decoding: text, as: UTF8.self)
         }
 
-        mutating func number() throws(Problem) -> Int {
-            let text = try word()
-            guard text.utf8.count <= 9, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }),
-                let number = Int(text)
-            else { throw .other }
-            return number
-        }
-
-        mutating func skipDecimal() throws(Problem) {
-            guard let scale = Double(try word()), scale.isFinite, scale != 0 else { throw .other }
+        /// The same for digits.
+        mutating func number() -> Int? {
+            word().flatMap { text in
+                text.utf8.count <= 9 && text.utf8.allSatisfy { (0x30...0x39).contains($0) }
+                    ? Int(text) : nil
+            }
         }
     }
 }

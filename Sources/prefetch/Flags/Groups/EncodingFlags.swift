@@ -40,8 +40,8 @@ struct EncodingFlags: FlagRows {
     let otherFormats = RunFlag<OtherFormats>(
         "other-formats", value: "what", sets: \.run.images.otherFormats,
         help: """
-            Formats that are recognised but not decoded (SVG, HEIC, JPEG XL, TIFF, …): fail them, \
-            store complete files unchanged for every variant, or skip (exclude) them.
+            Formats that are not decoded (SVG, HEIC, TIFF, …): fail them, store complete files \
+            unchanged for every variant, or skip (exclude) them.
             """)
 
     let omitsPlaceholders = RunFlag<Bool>(
