@@ -146,16 +146,18 @@
         /// The limit of browsers: libavif's default, `AVIF_DEFAULT_IMAGE_DIMENSION_LIMIT`.
         private static let mostSidePixels: UInt32 = 32768
 
-        /// The memory of libavif and dav1d, measured as the growth of the process: 1.3 to 1.5 times
-        /// the bytes of all samples. A grid takes 2.3 times, which the header does not tell; a
-        /// sequence 4.7 times, since its frames refer to others.
+        /// The memory of libavif and dav1d: 1.6 times the bytes of all samples. A grid takes 2.3
+        /// times, which the header does not tell; a sequence 4.7 times, since its frames refer to
+        /// others.
         private static func libraryBytes(_ container: cavif_header) -> Int {
             let pixels =
                 ByteEstimate(Int(container.coded_width)) * ByteEstimate(Int(container.coded_height))
             let sampleBytes: ByteEstimate = container.depth > 8 ? 2 : 1
             let samples =
                 pixels * sampleBytes * ByteEstimate(Int(container.samples_of_two_pixels)) / 2
-            return (samples * (container.frames > 1 ? 12 : 5) / 2 + ByteEstimate(16 << 20)).count
+            let isSequence = container.frames > 1
+            let fixed = ByteEstimate(isSequence ? 16 << 20 : 3 << 20)
+            return (samples * (isSequence ? 12 : 5) / 2 + fixed).count
         }
 
         /// An ICC profile overrides the container's code points.

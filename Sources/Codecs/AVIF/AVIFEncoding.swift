@@ -21,8 +21,9 @@ extension QualityCurve {
     }
 
     enum AVIFEncoding {
-        /// The libraries' memory, with their outputs. Measured with aom 3.6 and libavif 0.11: frames
-        /// have wide borders, whole chroma nearly doubles them, and so does a search for repetitions.
+        /// The libraries' memory, with their outputs. Measured with aom 3.6 and libavif 0.11:
+        /// frames have wide borders, whole chroma nearly doubles them, and so does a search for
+        /// repetitions.
         static func working(_ basis: EstimateBasis) -> MemoryEstimate {
             let (pixels, recipe) = (basis.pixels, basis.recipe)
             let frame = (basis.width + 384) * (basis.height + 384)

@@ -12,6 +12,8 @@ struct DecoderMemory: Hashable, Sendable {
     var isIndexed = false
     /// Whether colours of the palette, or one colour of all, are transparent.
     var hasTransparentColours = false
+    /// Whether steps alone make pixels transparent.
+    var hasSimpleAlpha = false
 }
 
 /// The properties of an image that are known before any pixel is decoded.

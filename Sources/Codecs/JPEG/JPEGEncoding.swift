@@ -24,15 +24,20 @@ enum JPEGEncoding {
             result: made.result, raster: basis.opaque)
     }
 
-    /// All coefficients, two bytes each, and the output, whose buffer doubles: noise takes 1.4
+    /// All coefficients, two bytes each, and the output in a buffer that doubles: noise takes 1.4
     /// bytes a pixel at quality 85 and 2.9 at 100, half as many with halved chroma.
     static func working(_ basis: EstimateBasis) -> MemoryEstimate {
         let blocks = (basis.width + 16) * (basis.height + 16)
-        let isFine = basis.recipe.quality > 90
+        let hundredths: ByteEstimate =
+            switch basis.recipe.quality {
+            case ...85: 25
+            case ...95: 37
+            default: 50
+            }
         let halves: ByteEstimate =
             basis.header.plainChannels < 3
             ? 2 : basis.pixels > ByteEstimate(mostPixelsOfWholeChroma) ? 3 : 6
-        let jpeg = halves * basis.pixels * (isFine ? 5 : 3) / 10 + ByteEstimate(64 << 10)
+        let jpeg = halves * basis.pixels * hundredths / 100 + ByteEstimate(64 << 10)
         return MemoryEstimate(
             peak: halves * blocks + 2 * jpeg + basis.kept(jpeg), result: jpeg, raster: 0)
     }
@@ -54,7 +59,7 @@ enum JPEGEncoding {
             interruption)
     }
 
-    /// The same for a raster whose orientation is applied.
+    /// The same for an upright raster.
     static func encoded(
         upright raster: borrowing Raster, halvesChroma: Bool, metadata: CarriedMetadata,
         by recipe: Recipe,

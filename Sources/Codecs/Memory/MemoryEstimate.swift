@@ -60,14 +60,14 @@ struct EstimateBasis {
         margin = fixed + min(64 * header.stride(longest), 2 * rows)
     }
 
-    /// Compressing rows as a PNG: mostly libdeflate's compressor, of which the highest levels take
-    /// 9 MB, and rows for trials: in two forms, filtered and compressed. For a small picture all
-    /// rows are tried.
+    /// Compressing rows as a PNG: mostly libdeflate's compressor, up to 9 MB at the highest levels,
+    /// and rows for trials, in two forms, filtered and compressed. For a small picture all rows are
+    /// tried.
     var packing: ByteEstimate {
         let longest = isTurned ? max(width, height) : width
         return ByteEstimate(isSmall ? 11 << 20 : 2 << 20)
             + min(
-                (isSmall ? 1100 : 240) * header.stride(longest),
+                (isSmall ? 1036 : 236) * header.stride(longest),
                 5 * rows + 8 * header.stride(longest))
     }
 
@@ -124,14 +124,16 @@ struct EstimateBasis {
     }
 
     /// The smallest of several formats: a copy of the rows for each encoder, or a decoded result
-    /// and its comparison. Beside the last output, the smallest of all and the smallest of its
-    /// format are kept.
+    /// and its comparison. The smallest output of the formats before is kept, and the best of a
+    /// format that is tried several times.
     private var encodingSmallest: MemoryEstimate {
         let (width, height) = header.displayedSize
         func basis(_ channels: Int) -> EstimateBasis {
-            TransformationPlan.Size(width: width, height: height).basis(recipe, channels: channels)
+            TransformationPlan.Size(width: width, height: height).basis(
+                recipe, channels: channels, hasSimpleAlpha: header.memory.hasSimpleAlpha)
         }
         let channels = header.plainChannels
+        let isCompared = recipe.economy < .withoutTrials
         var (most, result) = (ByteEstimate(0), ByteEstimate(0))
         for isTransparent in header.mayBeTransparent ? [true, false] : [false] {
             let basis = basis(isTransparent ? channels : channels - (channels + 1) % 2)
@@ -139,12 +141,15 @@ struct EstimateBasis {
                 for: recipe, width, height, isTransparent: isTransparent)
             {
                 let made = basis.encoding(.encoded(format))
-                most = max(most, max(made.peak, 5 * pixels + made.result))
+                let isTriedAgain = isCompared && format.encoder?.curve != nil
+                let compared = isTriedAgain ? 5 * pixels + made.result : 0
+                let kept = isTriedAgain ? result + made.result : result
+                most = max(most, max(made.peak, compared) + kept)
                 result = max(result, made.result)
             }
         }
         let basis = basis(channels)
-        if recipe.economy < .withoutTrials {
+        if isCompared {
             // A JPEG of nearly the same size is encoded for comparison, and decoded.
             let encoding = JPEGEncoding.working(basis)
             most = max(
@@ -155,7 +160,7 @@ struct EstimateBasis {
                         basis.opaque + encoding.result))
         }
         return MemoryEstimate(
-            peak: max(margin + rows + plain, margin + plain + most + 2 * result),
+            peak: margin + plain + max(rows, most),
             result: result, raster: max(rows, plain))
     }
 }

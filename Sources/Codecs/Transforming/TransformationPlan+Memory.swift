@@ -12,8 +12,9 @@ extension TransformationPlan {
         source.isAnimated = false
         let decoded = EstimateBasis(source, recipe)
         let work = StepsMemory(of: self, from: source)
-        let made = size.basis(recipe, channels: work.channels)
-            .encoding(EncodedFormat(transforming: recipe, by: codec))
+        let made = size.basis(
+            recipe, channels: work.channels, hasSimpleAlpha: !source.mayBeTransparent
+        ).encoding(EncodedFormat(transforming: recipe, by: codec))
         return MemoryEstimate(
             peak: made.atLeast(codec.source.rasterMemory(of: source, for: recipe))
                 .atLeast(decoded.margin + decoded.rows + work.peak).peak,
@@ -151,10 +152,13 @@ private struct StepsMemory {
 
 extension TransformationPlan.Size {
     /// The basis of estimates for encoding plain samples of this size, 1 to 4 a pixel.
-    func basis(_ recipe: Recipe, channels: Int = 4) -> EstimateBasis {
+    func basis(
+        _ recipe: Recipe, channels: Int = 4, hasSimpleAlpha: Bool = false
+    ) -> EstimateBasis {
         let picture = ImageHeader(
             format: .png, widthInPixels: width, heightInPixels: height, bitDepth: 8,
-            channels: channels, sourceBytes: 0)
+            channels: channels, memory: DecoderMemory(hasSimpleAlpha: hasSimpleAlpha),
+            sourceBytes: 0)
         return EstimateBasis(picture, recipe)
     }
 }

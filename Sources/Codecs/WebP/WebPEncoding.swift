@@ -42,21 +42,24 @@ extension QualityCurve {
 
         /// The library's memory, with its output twice. Measured with libwebp 1.2.4 for methods up
         /// to 6: lossy data takes 2 bytes a pixel, and 22 times its size for its symbols; an alpha
-        /// channel, which is always lossless, 33; lossless data 30.
+        /// channel, which is always lossless, 33; lossless data 30. Less is needed below method 3
+        /// and for the alpha of a step.
         static func working(_ basis: EstimateBasis) -> MemoryEstimate {
             let (pixels, recipe) = (basis.pixels, basis.recipe)
             let hasAlpha = basis.header.mayBeTransparent
             let lossy = pixels * (recipe.quality > 90 ? 6 : 4) / 5 + ByteEstimate(32 << 10)
             let result = hasAlpha ? lossy + pixels : lossy
-            let symbols = savesMemory(pixels.count, recipe) ? 0 : 22 * lossy
+            let method = Int(method(recipe))
+            let symbols = savesMemory(pixels.count, recipe) || method < 3 ? 0 : 22 * lossy
             var peak = (hasAlpha ? 3 : 2) * pixels + symbols + 2 * result
             if hasAlpha {
+                let channel: ByteEstimate = basis.header.memory.hasSimpleAlpha ? 20 : 33
                 peak = max(
-                    peak, 33 * pixels + result + 9 * histograms(basis, pixelsOfLeastTile: 32))
+                    peak, channel * pixels + result + 9 * histograms(basis, bits: 9 - method))
             }
             if pixels.count <= mostPixelsOfLossless(recipe) {
                 let lossless = 2 * (hasAlpha ? 4 : 3) * pixels
-                let tables = 17 * histograms(basis, pixelsOfLeastTile: 8)
+                let tables = 17 * histograms(basis, bits: 7 - method)
                 peak = max(peak, 30 * pixels + max(lossless, tables) + result)
             }
             return MemoryEstimate(
@@ -64,17 +67,16 @@ extension QualityCurve {
                 raster: 0)
         }
 
-        /// The histograms of lossless data, one for each tile, in kilobytes. Tiles become larger
-        /// until there are few enough.
-        private static func histograms(
-            _ basis: EstimateBasis, pixelsOfLeastTile: Int
-        ) -> ByteEstimate {
-            var side = pixelsOfLeastTile
+        /// The histograms of lossless data, one for each tile, in kilobytes. Tiles have sides of
+        /// `bits` bits, or more until there are few enough.
+        private static func histograms(_ basis: EstimateBasis, bits: Int) -> ByteEstimate {
+            var side = 1 << max(bits, 2)
             func tiles() -> Int {
                 (basis.width + ByteEstimate(side - 1)).count / side
                     * ((basis.height + ByteEstimate(side - 1)).count / side)
             }
-            guard max(basis.width.count, basis.height.count) <= Int(Int32.max) else { return 0 }
+            // Larger pictures are not encoded.
+            guard max(basis.width, basis.height) < ByteEstimate(1 << 16) else { return 0 }
             while tiles() > 2600 { side *= 2 }
             return ByteEstimate(tiles() << 10)
         }

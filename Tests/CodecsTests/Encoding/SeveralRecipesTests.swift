@@ -299,15 +299,21 @@ import Testing
         for source in Samples.jpegs + Samples.pngs {
             let header = try imageHeader(source)
             for recipe in Recipe.samples {
-                let need = header.decodeMemoryBytes(for: recipe)
-                #expect(ImageProcessor.memoryNeed(of: header, for: [recipe], within: 0) == need)
-                // If memory allows, a PNG that is only verified is decompressed at once.
-                let most = ImageProcessor.memoryNeed(of: header, for: [recipe], within: .max)
-                let isWhole = recipe.encoding == .original && header.format == .png
-                #expect(isWhole ? most > need : most == need)
+                for budget in [0, Int.max] {
+                    let need = header.decodeMemoryBytes(for: header.settled(recipe, within: budget))
+                    let known = ImageProcessor.memoryNeed(
+                        of: header, for: [recipe], within: budget)
+                    // If memory allows, a PNG that is only verified is decompressed at once.
+                    let isWhole =
+                        budget > 0 && recipe.encoding == .original && header.format == .png
+                    #expect(isWhole ? known > need : known == need)
+                }
             }
             let all = ImageProcessor.memoryNeed(of: header, for: Recipe.samples, within: .max)
-            let most = Recipe.samples.map { header.decodeMemoryBytes(for: $0) }.max() ?? 0
+            let most =
+                Recipe.samples.map {
+                    header.decodeMemoryBytes(for: header.settled($0, within: .max))
+                }.max() ?? 0
             #expect(all > most)
         }
         // Saturates.

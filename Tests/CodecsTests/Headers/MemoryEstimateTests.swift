@@ -46,7 +46,8 @@ struct MemoryEstimateTests {
         }
         let photograph = PictureSource(format: .jpeg, megapixels: 12)
         let graphics = PictureSource(format: .png, megapixels: 4, hasAlpha: true)
-        let small = formats.map { Member(source: photograph, recipe: $0 + ",1920") }
+        let small =
+            formats.map { Member(source: photograph, recipe: $0 + ",1920") }
             + steps.map { Member(source: photograph, recipe: "jpeg" + $0) }
             + ["", ",1920", ",320", ",rotate=90"].flatMap { steps in
                 ["png", "webp"].map { Member(source: graphics, recipe: $0 + steps) }

@@ -79,7 +79,9 @@ struct PictureSource: CustomStringConvertible, Hashable {
                     row[x * channels + channel] =
                         switch content {
                         case .photograph: UInt8(abs((x + y / 2) % 256 - 128)) + 32 + noise >> 4
-                        case .graphics: Self.block(x / 23, y / 17, channel)
+                        // Some pixels differ, so that fewer of them repeat.
+                        case .graphics:
+                            bits >> 60 == 0 ? noise : Self.block(x / 23, y / 17, channel)
                         case .noise: noise
                         }
                 }
