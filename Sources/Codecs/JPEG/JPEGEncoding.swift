@@ -37,7 +37,8 @@ enum JPEGEncoding {
         let halves: ByteEstimate =
             basis.header.plainChannels < 3
             ? 2 : basis.pixels > ByteEstimate(mostPixelsOfWholeChroma) ? 3 : 6
-        let jpeg = halves * basis.pixels * hundredths / 100 + ByteEstimate(64 << 10)
+        // Luma has more of the data than of the samples.
+        let jpeg = max(halves, 3) * basis.pixels * hundredths / 100 + ByteEstimate(64 << 10)
         return MemoryEstimate(
             peak: halves * blocks + 2 * jpeg + basis.kept(jpeg), result: jpeg, raster: 0)
     }
