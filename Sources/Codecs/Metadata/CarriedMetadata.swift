@@ -2,7 +2,7 @@ internal import PrefetchModel
 
 /// The metadata that `--strip none` carries from a file into a file of new pixels.
 struct CarriedMetadata {
-    enum Kind: String, CaseIterable {
+    enum MetadataKind: String, CaseIterable {
         /// A TIFF structure.
         case exif = "EXIF"
         /// A packet in UTF-8.
@@ -15,9 +15,9 @@ struct CarriedMetadata {
 
     static let none = CarriedMetadata()
 
-    private var parts: [Kind: [UInt8]] = [:]
+    private var parts: [MetadataKind: [UInt8]] = [:]
 
-    subscript(kind: Kind) -> [UInt8]? {
+    subscript(kind: MetadataKind) -> [UInt8]? {
         get { parts[kind] }
         set { parts[kind] = newValue }
     }
@@ -30,9 +30,9 @@ struct CarriedMetadata {
     var isEmpty: Bool { parts.isEmpty }
 
     /// Returns the metadata that a format has room for, and the kinds of the rest.
-    func fitting(_ room: MetadataRoom) -> (kept: CarriedMetadata, leftOut: [Kind]) {
+    func fitting(_ room: MetadataRoom) -> (kept: CarriedMetadata, leftOut: [MetadataKind]) {
         var kept = self
-        let leftOut = Kind.allCases.filter { parts[$0].map(\.count) ?? 0 > room[$0] }
+        let leftOut = MetadataKind.allCases.filter { parts[$0].map(\.count) ?? 0 > room[$0] }
         for kind in leftOut { kept[kind] = nil }
         return (kept, leftOut)
     }
@@ -42,7 +42,9 @@ struct CarriedMetadata {
     func upright(_ note: WarningNote) -> CarriedMetadata {
         var result = self
         var malformed: [String] = []
-        func change(_ kind: Kind, _ isWhole: ([UInt8]) -> Bool, _ change: ([UInt8]) -> [UInt8]) {
+        func change(
+            _ kind: MetadataKind, _ isWhole: ([UInt8]) -> Bool, _ change: ([UInt8]) -> [UInt8]
+        ) {
             guard let part = parts[kind] else { return }
             let isRight = isWhole(part)
             if !isRight { malformed.append(kind.rawValue) }
@@ -64,7 +66,7 @@ struct MetadataRoom {
     var extendedXMP = 0
     var iptc = 0
 
-    subscript(kind: CarriedMetadata.Kind) -> Int {
+    subscript(kind: CarriedMetadata.MetadataKind) -> Int {
         switch kind {
         case .exif: exif
         case .xmp: xmp

@@ -348,7 +348,7 @@
                 pieces.append(.made(WebPFile.chunk("ICCP", profile)))
             }
             for chunk in chunks where chunk.type != .VP8X { pieces.append(source: chunk.range) }
-            for (kind, type) in [(CarriedMetadata.Kind.exif, "EXIF"), (.xmp, "XMP ")] {
+            for (kind, type) in [(CarriedMetadata.MetadataKind.exif, "EXIF"), (.xmp, "XMP ")] {
                 guard let data = metadata.carried[kind] else { continue }
                 pieces.append(.made(WebPFile.chunk(type, data)))
             }

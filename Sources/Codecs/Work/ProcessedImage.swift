@@ -30,7 +30,7 @@ package struct ProcessedImage: Sendable {
     /// Whether it is the source's own data, less the metadata that the recipe strips.
     var isKeptData = false
     /// The metadata that the recipe keeps, and the format does not hold.
-    var leftOut: [CarriedMetadata.Kind] = []
+    var leftOut: [CarriedMetadata.MetadataKind] = []
 
     /// Returns the length of the stored image, made from a source with this header.
     func byteCount(of source: ImageHeader) -> Int {

@@ -35,7 +35,7 @@ import Testing
     private struct Source: CustomStringConvertible {
         let description: String
         let bytes: [UInt8]
-        var kinds: Set<CarriedMetadata.Kind> = [.xmp]
+        var kinds: Set<CarriedMetadata.MetadataKind> = [.xmp]
         var isAnimated = false
     }
 
