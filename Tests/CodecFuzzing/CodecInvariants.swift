@@ -49,11 +49,13 @@ package struct CodecInvariants {
         Exception(
             name: "no end chunk", format: .png,
             reason: "all rows precede it, with their own checksums", judge: "Pillow"
-        ) { _, warning in warning == .missingEndChunk },
+        ) { _, warning in warning?.lacksEnd == true },
         Exception(
             name: "no end of the image data", format: .png,
             reason: "all rows are unpacked, and the chunks have checksums", judge: "Pillow"
-        ) { _, warning in warning == .unendedImageData },
+        ) { _, warning in
+            warning?.text.contains(ImageWarning.unendedImageData.text) == true
+        },
     ]
 
     /// The exception by which the file is taken; nil if the library takes it too, or
@@ -127,7 +129,10 @@ package struct CodecInvariants {
                     of: source, header: header, limits: limits, memoryBytes: memory)
             }
         } catch {
-            throw Violation(recipe: recipe, text: "the check of the structure finds: \(error)")
+            // With hardly any memory zlib reads the rows, which refuses such codes.
+            guard case .corrupt(let text, _) = error, PNGReading.isOfReservedCodes(text) else {
+                throw Violation(recipe: recipe, text: "the check of the structure finds: \(error)")
+            }
         }
         guard let reference else { return }
         // The policy on warnings may be stricter than the library's, never laxer without a reason.

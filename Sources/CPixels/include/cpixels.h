@@ -111,7 +111,7 @@ ccodec_status cpixels_similarity(
     const ccodec_picture *first, const ccodec_picture *second, double *similarity,
     cinterruption *_Nullable interruption);
 
-/// Estimates the bits of a pixel in lossless coding: the entropy of what cannot be predicted from
+/// Estimates the bits of a pixel in lossless coding: the entropy of the errors of predictions from
 /// neighbours, in at most 64 rows. Coders that find repeated patterns need less. The result is the
 /// same on every processor.
 double cpixels_lossless_bits(const ccodec_picture *picture);

@@ -111,7 +111,7 @@
                 let text: String? =
                     switch error {
                     case .unsupported(let text): text
-                    // Readers differ in what they make of them.
+                    // Each reader makes something else of them.
                     case .corrupt(_, isTruncated: false)
                     where (items?.associationBoxes ?? 0) > 1:
                         LibAVIF.refusal("several boxes ipma")
@@ -155,9 +155,9 @@
             let sampleBytes: ByteEstimate = container.depth > 8 ? 2 : 1
             let samples =
                 pixels * sampleBytes * ByteEstimate(Int(container.samples_of_two_pixels)) / 2
-            let isSequence = container.frames > 1
-            let fixed = ByteEstimate(isSequence ? 16 << 20 : 3 << 20)
-            return (samples * (isSequence ? 12 : 5) / 2 + fixed).count
+            return container.frames > 1
+                ? (6 * samples + ByteEstimate(16 << 20)).count
+                : (23 * samples / 10 + ByteEstimate(2 << 20)).count
         }
 
         /// An ICC profile overrides the container's code points.

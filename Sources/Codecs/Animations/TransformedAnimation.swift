@@ -15,7 +15,7 @@ final class TransformedAnimation {
     let isOpaque: Bool
     let description: AnimationDescription
     /// Whether the pictures have the few colours of palettes.
-    let hasPalettes: Bool
+    var hasPalettes: Bool { description.hasPalettes && !steps.mixesColours }
     /// The most bytes of a file that is made of it.
     let mostBytes: Int
     /// Processor time for decoding and drawing the frames, of all passes.
@@ -39,7 +39,6 @@ final class TransformedAnimation {
         self.handling = handling
         self.description = description
         isOpaque = description.isOpaque && !steps.addsAlpha
-        hasPalettes = description.hasPalettes && !steps.mixesColours
         mostBytes = encoder.mostBytes(of: header, steps.size).count
     }
 

@@ -80,7 +80,7 @@ extension JPEGFile {
     }
 }
 
-/// The things beside the picture.
+/// The companions of the picture.
 extension JPEGFile {
     /// Whether the segment is a part of a JUMBF box (ISO/IEC 19566-5, annex D).
     func isManifest(_ segment: Segment) -> Bool {

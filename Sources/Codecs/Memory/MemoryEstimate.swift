@@ -84,7 +84,7 @@ struct EstimateBasis {
         }
     }
 
-    /// Decoding to rows beside the decoder's state.
+    /// Decoding to rows, with the decoder's state.
     var ofRaster: ByteEstimate { margin + rows + ByteEstimate(header.memory.libraryBytes) }
 
     /// Encoding a raster of the header's samples.

@@ -1,6 +1,6 @@
 internal import PrefetchModel
 
-/// A thing that a file has beside its picture and metadata, and that no encoder writes.
+/// A part of a file that is neither picture nor metadata, and that no encoder writes.
 enum Companion: CaseIterable {
     /// A signed provenance manifest of C2PA, or another JUMBF. It states digests of the file.
     case manifest

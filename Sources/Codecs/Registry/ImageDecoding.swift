@@ -66,7 +66,7 @@ protocol ImageDecoding: SendableMetatype {
     /// The metadata that can be copied into a new file, as it is.
     var metadata: CarriedMetadata { get }
 
-    /// The things beside the picture that are lost with new bytes.
+    /// The companions of the picture that new bytes lose.
     var companions: Set<Companion> { get }
 
     /// Decodes a raster at each of several scales, for less than one by one and with the same

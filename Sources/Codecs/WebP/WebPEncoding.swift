@@ -59,7 +59,7 @@ extension QualityCurve {
             }
             if pixels.count <= mostPixelsOfLossless(recipe) {
                 let lossless = 2 * (hasAlpha ? 4 : 3) * pixels
-                let tables = 17 * histograms(basis, bits: 7 - method)
+                let tables = (hasAlpha ? 17 : 9) * histograms(basis, bits: 7 - method)
                 peak = max(peak, 30 * pixels + max(lossless, tables) + result)
             }
             return MemoryEstimate(

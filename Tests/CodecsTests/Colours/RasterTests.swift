@@ -130,7 +130,9 @@ import Testing
         var kinds: Set<[Int]> = []
         for file in try TestData.expectations(in: "png") where file.isAcceptedByBoth {
             let source = try TestData.bytes(file.path)
-            guard try imageHeader(source).pixels < 300_000, refusal(source) == nil else { continue }
+            guard try imageHeader(source).pixels < 300_000, refusal(source) == nil,
+                try warning(source) == nil
+            else { continue }
             let (samples, channels, showsColour) = try withRaster(source) { raster, interruption in
                 kinds.insert([raster.channels, raster.bitDepth, raster.alpha == .none ? 0 : 1])
                 let showsColour = raster.alpha != .none && !background.isGrey

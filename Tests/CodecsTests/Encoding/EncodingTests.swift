@@ -297,7 +297,7 @@ struct EncodingTests {
         let interruption = Interruption(CodecLimits(), nil)
         let raster = try Raster(
             width: width, height: height, channels: 3, isClear: true, interruption)
-        let made = try encoder.encode(raster, nil, recipe, interruption)
+        let made = try encoder.encode(raster, .none, recipe, interruption)
         try made.withUnsafeBytes { (bytes) throws in
             let header = try header(of: bytes)
             let source = try #require(header.format.codec).open(bytes, header, CodecLimits())

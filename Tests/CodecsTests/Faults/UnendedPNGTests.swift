@@ -4,7 +4,7 @@ import Testing
 
 @testable import Codecs
 
-/// PNGs with all pixels whose end is missing, in the file or in the image data: stored, with a
+/// PNGs with all pixels but without an end, of the file or of the image data: stored, with a
 /// warning.
 @Suite(.serialized, .timeLimit(.minutes(15))) struct UnendedPNGTests {
     /// A kind of pixels.

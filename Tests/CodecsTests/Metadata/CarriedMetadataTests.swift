@@ -127,7 +127,7 @@ import Testing
                 guard stripping == .none else {
                     #expect(!JPEGTests.contains(result.bytes, "SOMEBODY"), "\(name)")
                     #expect(!JPEGTests.contains(result.bytes, "GPS-SECRET"), "\(name)")
-                    #expect(text == "", "\(name)")
+                    #expect(text == "" || text.hasPrefix("only the first of "), "\(name)")
                     continue
                 }
                 let made = try metadata(result.bytes)

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Codecs
 
-/// The things beside a picture: kept with the file's own bytes, or dropped with a warning.
+/// Companions of pictures: kept with the file's own bytes, or dropped with a warning.
 @Suite(.serialized, .timeLimit(.minutes(15))) struct CompanionTests {
     private static let dropped = "dropped the signed provenance manifest"
 

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Codecs
 
-/// Files with things beside their pictures.
+/// Files with more than their pictures.
 struct CompanionSample: CustomTestStringConvertible, Sendable {
     let name: String
     let format: ImageFormat

@@ -47,7 +47,7 @@ struct PictureSource: CustomStringConvertible, Hashable {
         recipe.effort = .fast
         let interruption = Interruption(CodecLimits(maximumTime: .seconds(600)), nil)
         let image = try format.image(
-            of: raster(of: content, interruption), exif: nil, by: recipe, interruption)
+            of: raster(of: content, interruption), metadata: .none, by: recipe, interruption)
         guard case .encoded(let encoded) = image.output else {
             throw CodecError.encodingFailed("no output")
         }
