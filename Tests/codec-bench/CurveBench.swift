@@ -132,7 +132,8 @@ struct CurveBench {
     #if AVIF
         private func encodedAVIF(_ quantizer: Int) -> Bytes? {
             var options = cavif_options(
-                quantizer: Int32(quantizer), speed: speed, halves_chroma: true, is_grey: false)
+                quantizer: Int32(quantizer), speed: speed, halves_chroma: true, is_grey: false,
+                searches_repetitions: false)
             var message = [CChar](repeating: 0, count: Int(CCODEC_MESSAGE_BYTES))
             var (bytes, count): (UnsafeMutablePointer<UInt8>?, Int) = (nil, 0)
             return samples.withUnsafeBufferPointer { samples in
@@ -142,7 +143,7 @@ struct CurveBench {
                     pixels: UnsafeMutablePointer(mutating: start), stride: stride, width: width,
                     height: height, channels: 3)
                 let status = cavif_encode(
-                    &picture, nil, 0, nil, 0, &options, nil, &bytes, &count, &message)
+                    &picture, nil, 0, nil, 0, nil, 0, &options, nil, &bytes, &count, &message)
                 return status == CCODEC_OK ? bytes.map { Bytes($0, count) } : nil
             }
         }
