@@ -88,9 +88,20 @@ def check_jpeg(path, name):
         problem(f"{name}: djpeg: {result.stderr.decode(errors='replace').strip()}")
 
 
+def lacks_only_end_chunk(data):
+    """Whether a PNG is cut inside or before its end chunk, behind all other chunks."""
+    offset = 8
+    while offset + 12 <= len(data):
+        offset += 12 + int.from_bytes(data[offset:offset + 4], "big")
+    return b"IDAT" in data and END_CHUNK.startswith(data[offset:]) and offset <= len(data)
+
+
+END_CHUNK = b"\0\0\0\0IEND\xaeB`\x82"
+
+
 def check_end(data, kind, name):
     # If all metadata is kept, data may follow.
-    if kind == "png" and b"\0\0\0\0IEND\xaeB`\x82" not in data:
+    if kind == "png" and END_CHUNK not in data and not lacks_only_end_chunk(data):
         problem(f"{name}: has no end chunk")
     if kind == "jpeg" and b"\xff\xd9" not in data[2:]:
         problem(f"{name}: has no end-of-image marker")

@@ -8,7 +8,7 @@ extension FaultCase {
         FaultCase("length-long", at: 5, .transient("interrupted"), "so many more bytes announced") {
             .image($0.file, framing: .lyingLength($0.file.count + $0.parameter))
         },
-        FaultCase("length-short", at: 5, contradiction, "so many fewer bytes announced") {
+        FaultCase("length-short", at: 30, contradiction, "so many fewer bytes announced") {
             .image($0.file, framing: .lyingLength($0.file.count - $0.parameter))
         },
         FaultCase("length-negative", contradiction, "a length of -1") {
