@@ -69,10 +69,9 @@
                     profile: animation.profile, carried: carried),
                 recipe: recipe, interruption: interruption)
             let most = min(animation.mostBytes, recipe.maximumStoredBytes ?? .max)
-            if animation.hasPalettes, let lossless = try encoding.made(.lossless, most) {
-                return lossless
-            }
-            return try encoding.chosen(most: most)
+            guard animation.hasPalettes else { return try encoding.chosen(most: most) }
+            if let lossless = try encoding.made(.lossless, most) { return lossless }
+            return try encoding.lossy(orElse: nil)
         }
 
         /// The lossy file, or a lossless one of at most `most` bytes, unless that is larger: then
@@ -81,14 +80,7 @@
             let survey = try survey()
             var lossless: ImageBytes?
             if survey.isSmeared { lossless = try made(.lossless, most) }
-            let lossy = try QualitySearch.fitting(recipe) {
-                (quality, most) throws(CodecError) -> ImageBytes? in
-                let isFirst = most == .max / 4
-                let made = try made(.quality(quality), isFirst ? animation.mostBytes : most)
-                guard made == nil, isFirst else { return made }
-                guard let lossless else { throw .tooLargeAnimation(animation) }
-                return lossless
-            }
+            let lossy = try lossy(orElse: lossless)
             let frames = try lossy.withUnsafeBytes { (bytes) throws(CodecError) in
                 max(try WebPFile(bytes).frames.count, 1)
             }
@@ -101,6 +93,18 @@
             if lossless.count > max(4 * lossy.count, 4_096) { return lossy }
             guard hasAllFrames else { return lossless }
             return try isClose(lossy) ? lossy : lossless
+        }
+
+        /// The lossy file, or the lossless one if it is too large.
+        private func lossy(orElse lossless: ImageBytes?) throws(CodecError) -> ImageBytes {
+            try QualitySearch.fitting(recipe) {
+                (quality, most) throws(CodecError) -> ImageBytes? in
+                let isFirst = most == .max / 4
+                let made = try made(.quality(quality), isFirst ? animation.mostBytes : most)
+                guard made == nil, isFirst else { return made }
+                guard let lossless else { throw .tooLargeAnimation(animation) }
+                return lossless
+            }
         }
 
         /// Whether lossy coding would smear any frame, and the number of frames that differ from
