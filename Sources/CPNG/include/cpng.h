@@ -36,7 +36,7 @@ typedef struct {
     /// taken as read.
     bool lacks_end;
     /// The pixels of image data that `cpng_check_rows` found unended: the library gets a stream
-    /// of the same rows with an end. Of width 0 for other data.
+    /// of the same rows with an end. The width is 0 for other data.
     cpng_form unended;
 } cpng_limits;
 

@@ -247,8 +247,7 @@ struct PNGSource: ImageDecoding {
 
     /// `wholeBytes` is as in ``verified(wholeBytes:_:)``. If rows are kept, all of it was reserved.
     ///
-    /// Image data that has all rows and no end is decoded too; libraries differ in what they accept
-    /// of it.
+    /// Image data that has all rows and no end is decoded too. Libraries accept different forms.
     func decoded(
         from source: UnsafeRawBufferPointer, wholeBytes: Int = .max, _ interruption: Interruption,
         _ decoder: Decoder

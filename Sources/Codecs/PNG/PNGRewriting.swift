@@ -44,7 +44,7 @@ struct PNGRewriting {
             interruption: interruption)
         let encoded = try encoding.encoded(
             &raster.rows, chunks: metadata.leading.bytes(of: source),
-            // Of unended data, only the pixels are good.
+            // Unended data has good pixels, but is not kept.
             maximumBytes: recipe.keepsLarger || raster.rows.is_unusual
                 ? .max / 4 : stripped.byteCount - metadata.trailing.byteCount)
         let output: ProcessedImage.Output =
