@@ -194,7 +194,10 @@ let package = Package(
                 "CPixels", "CPlaceholder", "CReferenceDecoders", "CResample", "CXML",
                 "CodecFuzzing", "Codecs", "PrefetchModel", "SeededRandom", "Threading",
             ],
-            exclude: ["Placeholders/ThumbHashVectors.tsv", "Placeholders/thumbhash-vectors.py"],
+            exclude: [
+                "Colours/tone-mapping.tsv", "Placeholders/ThumbHashVectors.tsv",
+                "Placeholders/thumbhash-vectors.py",
+            ],
             swiftSettings: codecs),
         .testTarget(
             name: "CommandTests",

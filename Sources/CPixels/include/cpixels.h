@@ -133,6 +133,10 @@ typedef struct {
         CPIXELS_CURVE_POWER,
         /// SMPTE ST 240.
         CPIXELS_CURVE_240M,
+        /// The perceptual quantiser (SMPTE ST 2084).
+        CPIXELS_CURVE_PQ,
+        /// Hybrid log-gamma (ARIB STD-B67).
+        CPIXELS_CURVE_HLG,
     } kind;
     /// Above 0; for `CPIXELS_CURVE_POWER`.
     double exponent;
@@ -146,9 +150,25 @@ typedef struct {
 ///
 /// - The picture has channels of `bit_depth` 8, or 16, big-endian.
 /// - `primaries`: white lies between red, green and blue, and is whitish; see the caller.
+/// - `curve`: one of the standard dynamic range.
 /// - It allocates 0.5 MB.
 ccodec_status cpixels_convert_to_srgb(
     const ccodec_picture *picture, int bit_depth, const cpixels_primaries *primaries,
     cpixels_curve curve, cinterruption *_Nullable interruption);
+
+/// Converts samples of PQ or HLG to sRGB as ``cpixels_convert_to_srgb`` does others, with their
+/// light mapped to the range of sRGB by the reference white tone mapping operator of SMPTE ST
+/// 2094-50.
+///
+/// White of sRGB is the reference white, 203 cd/m² (ITU-R BT.2408). The light of the brightest of
+/// red, green and blue of BT.2020 decides for all three: up to the reference white it is multiplied
+/// by a factor, 0.5 for a peak of 1,000 cd/m² and more; from there it follows a parabola that
+/// reaches white at the peak. HLG is shown as on a screen of 1,000 cd/m².
+///
+/// - `peak`: The brightest light, cd/m². Up to 203 nothing is mapped; it counts as 12,992 at most.
+/// - It allocates 0.5 MB.
+ccodec_status cpixels_tone_map_to_srgb(
+    const ccodec_picture *picture, int bit_depth, const cpixels_primaries *primaries,
+    cpixels_curve curve, double peak, cinterruption *_Nullable interruption);
 
 #pragma clang assume_nonnull end

@@ -17,7 +17,7 @@
     enum LibAVIF {
         /// Different without libavif, so its failures are retried once it is installed.
         static let decoder =
-            "avif/\(missing == nil ? versions.joined(separator: "+") : "missing")-3"
+            "avif/\(missing == nil ? versions.joined(separator: "+") : "missing")-4"
 
         /// Loads libavif. The reason that it cannot be loaded; nil on success.
         static var missing: String? {
@@ -165,7 +165,7 @@
             if let profile { return SourceColours(profile) }
             return SourceColours(
                 primaries: Int(container.primaries), transfer: Int(container.transfer),
-                ofA: "an AVIF")
+                peak: (try? AVIFItems(source))?.peak ?? RGBSpace.usualPeak, ofA: "an AVIF")
         }
 
         /// Damage inside pictures, except for a cut, is found by decoding alone.

@@ -16,6 +16,8 @@
             var isLayered = false
             /// The boxes `irot`, `imir` and `clap`, without their lengths.
             var transforms: [[UInt8]] = []
+            /// The brightest light by the first box `clli`, cd/m²; 0 for unknown.
+            var peak: Int?
             /// The first bytes of the data.
             var data: Range<Int>?
         }
@@ -92,6 +94,13 @@
 
         /// Whether the picture can be brightened by another one (ISO 21496-1).
         var hasGainMap: Bool { items.values.contains { $0.type == Box.code("tmap") } }
+
+        /// The brightest light of the main picture in cd/m² (ISO/IEC 14496-12, 12.1.6); nil where
+        /// it is unknown.
+        var peak: Double? {
+            let stated = main.flatMap { items[$0]?.peak } ?? 0
+            return stated > 0 ? Double(stated) : nil
+        }
 
         /// The quantiser of the main picture or of its first tile, `base_q_idx` of AV1; nil for
         /// layers, for a picture with a gain map, and where it is unknown.
@@ -215,6 +224,8 @@
             case Box.code("ispe") where property.payload.count >= 12 && item.width == 0:
                 item.width = source.bigEndian32(at: start + 4)
                 item.height = source.bigEndian32(at: start + 8)
+            case Box.code("clli") where item.peak == nil:
+                item.peak = source.number(at: start, bytes: 2)
             case Box.code("auxC"):
                 item.isAlpha = namesAlpha(UnsafeRawBufferPointer(rebasing: source[start...]))
             case Box.code("a1lx"), Box.code("a1op"), Box.code("lsel"): item.isLayered = true

@@ -3,7 +3,12 @@ extension SourceColours {
     ///
     /// Video transfer curves (1, 6, 11, 12, 14, 15) are treated as sRGB's, as browsers do for AVIF.
     /// They are meant for screens that show them darker than the light that they encode.
-    init(primaries: Int, transfer: Int, ofA format: String) {
+    ///
+    /// `peak` is the brightest light of PQ and HLG in cd/m².
+    init(
+        primaries: Int, transfer: Int, peak: @autoclosure () -> Double = RGBSpace.usualPeak,
+        ofA format: String
+    ) {
         let name = "CICP \(primaries)/\(transfer)"
         let curve: RGBSpace.Curve
         switch transfer {
@@ -12,11 +17,8 @@ extension SourceColours {
         case 5: curve = .power(2.8)
         case 7: curve = .smpte240
         case 8: curve = .power(1)
-        case 16, 18:
-            self = .unconvertible(
-                "\(format) of a high dynamic range (\(transfer == 16 ? "PQ" : "HLG"), \(name)), "
-                    + "which is kept by same and original only")
-            return
+        case 16: curve = .pq(peak: peak())
+        case 18: curve = .hlg(peak: peak())
         default:
             self = .unconvertible("\(format) of colours that are not known (\(name))")
             return

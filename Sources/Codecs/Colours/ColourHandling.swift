@@ -96,7 +96,7 @@ struct ColourHandling {
                 treatment = .assumedSRGB
             }
         case .space(let space):
-            treatment = .converted
+            treatment = space.isOfHighDynamicRange ? .toneMapped : .converted
             conversion = .space(space)
         case .inks(let profile):
             treatment = .converted
@@ -209,6 +209,10 @@ enum SourceColours: Equatable {
     case inks(profile: [UInt8]?)
     /// Neither a profile describes them nor a conversion; the text is the reason.
     case unconvertible(String)
+
+    var areOfHighDynamicRange: Bool {
+        if case .space(let space) = self { space.isOfHighDynamicRange } else { false }
+    }
 
     /// The colours of a profile that fits the pixels.
     init(_ profile: [UInt8]?) {

@@ -11,7 +11,14 @@ struct RGBSpace: Equatable {
         case power(Double)
         /// SMPTE ST 240.
         case smpte240
+        /// SMPTE ST 2084; `peak` is the brightest light in cd/m².
+        case pq(peak: Double)
+        /// ARIB STD-B67, likewise.
+        case hlg(peak: Double)
     }
+
+    /// The peak of light, cd/m², where a picture states none: that of the screen of ITU-R BT.2100.
+    static let usualPeak = 1000.0
 
     /// CIE x and y.
     typealias Chromaticity = SIMD2<Double>
@@ -50,10 +57,18 @@ struct RGBSpace: Equatable {
 
     var primaries: Primaries
     var curve: Curve
+
+    var isOfHighDynamicRange: Bool {
+        switch curve {
+        case .pq, .hlg: true
+        case .sRGB, .power, .smpte240: false
+        }
+    }
 }
 
 extension Raster {
-    /// Converts the samples in place from another colour space to sRGB.
+    /// Converts the samples in place from another colour space to sRGB; from a high dynamic range
+    /// by tone mapping.
     ///
     /// - Precondition: 8 or 16 bits, no palette, no transparent colour.
     mutating func convertToSRGB(
@@ -66,12 +81,21 @@ extension Raster {
         var primaries = cpixels_primaries(
             red: (red.x, red.y), green: (green.x, green.y), blue: (blue.x, blue.y),
             white: (white.x, white.y))
-        let curve =
-            switch space.curve {
-            case .sRGB: cpixels_curve(kind: CPIXELS_CURVE_SRGB, exponent: 1)
-            case .power(let exponent): cpixels_curve(kind: CPIXELS_CURVE_POWER, exponent: exponent)
-            case .smpte240: cpixels_curve(kind: CPIXELS_CURVE_240M, exponent: 1)
+        var curve = cpixels_curve(kind: CPIXELS_CURVE_SRGB, exponent: 1)
+        var peak: Double?
+        switch space.curve {
+        case .sRGB: break
+        case .power(let exponent):
+            curve = cpixels_curve(kind: CPIXELS_CURVE_POWER, exponent: exponent)
+        case .smpte240: curve.kind = CPIXELS_CURVE_240M
+        case .pq(let stated): (curve.kind, peak) = (CPIXELS_CURVE_PQ, stated)
+        case .hlg(let stated): (curve.kind, peak) = (CPIXELS_CURVE_HLG, stated)
+        }
+        try change(interruption) {
+            guard let peak else {
+                return cpixels_convert_to_srgb($0, depth, &primaries, curve, $1)
             }
-        try change(interruption) { cpixels_convert_to_srgb($0, depth, &primaries, curve, $1) }
+            return cpixels_tone_map_to_srgb($0, depth, &primaries, curve, peak, $1)
+        }
     }
 }

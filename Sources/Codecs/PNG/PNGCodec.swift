@@ -4,7 +4,7 @@ internal import PrefetchModel
 extension ImageCodec {
     /// PNG (third edition) by libpng and libdeflate, also written with our own compressor.
     static let png = ImageCodec(
-        decoder: { "png/\(String(cString: cpng_library_version()))-2" },
+        decoder: { "png/\(String(cString: cpng_library_version()))-3" },
         same: .encoded(as: .png, ignoring: [.quality, .maximumBytes]),
         source: PNGSource.self, encoder: .png, animationEncoder: .png)
 }

@@ -412,7 +412,7 @@ extension PNGFile {
         var paletteEntries = 0
         for chunk in leadingChunks {
             if chunk.type == .PLTE { paletteEntries = chunk.data.count / 3 }
-            guard [.cICP, .sRGB, .gAMA, .cHRM].contains(chunk.type),
+            guard [.cICP, .sRGB, .gAMA, .cHRM, .cLLI, .mDCV].contains(chunk.type),
                 isTaken(chunk, paletteEntries: paletteEntries), isIntact(chunk)
             else { continue }
             if spaces.updateValue(chunk.data, forKey: chunk.type) != nil {
@@ -426,7 +426,8 @@ extension PNGFile {
                     "a PNG of narrow range (cICP), which is kept by same and original only")
             }
             return SourceColours(
-                primaries: Int(points[0]), transfer: Int(points[1]), ofA: "a PNG")
+                primaries: Int(points[0]), transfer: Int(points[1]),
+                peak: peak(in: spaces), ofA: "a PNG")
         }
         if let profile { return SourceColours(profile) }
         if spaces[.sRGB] != nil { return .sRGB(profile: nil) }
@@ -435,6 +436,17 @@ extension PNGFile {
             repeated.contains(type) ? nil : spaces[type].map(scaledValues)
         }
         return PNGFile.colours(gamma: values(.gAMA)?[0], chromaticities: values(.cHRM))
+    }
+
+    /// The brightest light in cd/m²: that of the content, or else of the screen that it was made on
+    /// (sections 11.3.2.7 and 11.3.2.8).
+    private func peak(in chunks: [UInt32: Range<Int>]) -> Double {
+        for (type, offset) in [(UInt32.cLLI, 0), (.mDCV, 16)] {
+            guard let data = chunks[type], data.count == PNGFile.sized[type] else { continue }
+            let stated = source.bigEndian32(at: data.lowerBound + offset)
+            if stated > 0 { return Double(stated) / 10_000 }
+        }
+        return RGBSpace.usualPeak
     }
 
     /// The numbers of gAMA and cHRM (sections 11.3.2.1 and 11.3.2.2).

@@ -177,7 +177,8 @@ struct EntryWork: ~Copyable {
         var kept = try plan.joined(pieces, decodeDuration: image.decodeDuration)
         kept.encodeDuration += image.encodeDuration
         kept = plan.kept(kept, by: recipe)
-        return image.colour == .converted && kept.colour == .assumedSRGB ? nil : kept
+        let isConverted = image.colour == .converted || image.colour == .toneMapped
+        return isConverted && kept.colour == .assumedSRGB ? nil : kept
     }
 
     /// Makes the smallest of the recipe's formats; the source's own is made as `same` makes it.
@@ -190,6 +191,10 @@ struct EntryWork: ~Copyable {
             kept = FormatChoice.Candidate(
                 image: image, byteCount: image.byteCount(of: header),
                 isKept: plan.ownFormat == .container)
+        }
+        // No other result has its light.
+        if let kept, plan.colours.areOfHighDynamicRange, kept.image.colour == .kept {
+            return kept.image
         }
         let handling: ColourHandling
         do throws(CodecError) {

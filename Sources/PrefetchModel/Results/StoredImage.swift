@@ -54,6 +54,8 @@ package enum ColourTreatment: String, Sendable {
     /// Stored as the source declares them.
     case kept
     case converted
+    /// Converted to sRGB from a high dynamic range, by a map of its light.
+    case toneMapped = "tone-mapped"
     /// The source declares none, or what it declares was stripped without a conversion.
     case assumedSRGB = "assumed-srgb"
 }

@@ -395,27 +395,6 @@ import Testing
         #expect(try colours(PNGFile.chunk(.cHRM, [UInt8](repeating: 0, count: 32))) == .undeclared)
     }
 
-    @Test(arguments: [16, 18])
-    func highDynamicRangeIsNotConverted(transfer: UInt8) throws {
-        let source = try PNGTests.inserting(
-            Self.points([9, transfer, 0, 1]), into: Samples.colourPNG)
-        for specification in ["webp", "jpeg", "avif", "png,4x4", "4x4", "auto,4x4"] {
-            guard
-                case .unsupported(let text)? = try refusal(
-                    source, Recipe(specification: specification))
-            else {
-                Issue.record("\(specification) was made")
-                continue
-            }
-            let name = transfer == 16 ? "PQ" : "HLG"
-            #expect(text.contains("a PNG of a high dynamic range (\(name)"))
-        }
-        for specification in ["same", "png", "auto", "original"] {
-            let made = try stored(source, Recipe(specification: specification))
-            #expect(try PNGTests.data(of: .cICP, in: made.bytes) == [9, transfer, 0, 1])
-        }
-    }
-
     // MARK: Shared files
 
     @Test(.enabled(if: TestData.isAvailable))
@@ -425,8 +404,6 @@ import Testing
         let made = try stored(
             TestData.bytes("\(arc).png"), Recipe(specification: "png,flip=h,flip=h"))
         #expect(try Self.difference(ShownPixels(png: made.bytes), wanted) <= 2)
-        let pq = try TestData.bytes("cases/cicp_pq.png")
-        #expect(try refusal(pq, Recipe(specification: "webp")) != nil)
         let inks = try TestData.bytes(
             "cases/warning-embedded-color-profile-invalid-ignored-cmyk.jpg")
         #expect(try stored(inks, Recipe(encoding: .png)).image.colour == .converted)

@@ -12,12 +12,13 @@ struct ColourTests {
     private static func interruption() -> Interruption { Interruption(CodecLimits(), nil) }
 
     /// Converts a row of three-channel pixels.
-    private static func converted(
-        _ pixels: [[Int]], bitDepth: Int, _ primaries: Int, _ transfer: Int
+    static func converted(
+        _ pixels: [[Int]], bitDepth: Int, _ primaries: Int, _ transfer: Int,
+        peak: Double = RGBSpace.usualPeak
     ) throws -> [[Int]] {
         guard
             case .space(let space) = SourceColours(
-                primaries: primaries, transfer: transfer, ofA: "a picture")
+                primaries: primaries, transfer: transfer, peak: peak, ofA: "a picture")
         else { return pixels }
         let bytes = pixels.joined().flatMap {
             bitDepth == 8 ? [UInt8($0)] : [UInt8($0 >> 8), UInt8($0 & 255)]
@@ -155,7 +156,7 @@ struct ColourTests {
     }
 
     @Test(arguments: [
-        (9, 16, "PQ"), (9, 18, "HLG"), (10, 13, "not known"), (3, 13, "not known"),
+        (10, 13, "not known"), (3, 13, "not known"),
         (12, 17, "not known"), (1, 9, "not known"),
     ])
     func leavesOtherSpacesUnconverted(primaries: Int, transfer: Int, text: String) {
@@ -179,8 +180,7 @@ struct ColourTests {
 
     /// The sample with other code points in its container, which libavif prefers over those in the
     /// data.
-    private static func sample(_ name: String, _ primaries: Int, _ transfer: Int) throws -> [UInt8]
-    {
+    static func sample(_ name: String, _ primaries: Int, _ transfer: Int) throws -> [UInt8] {
         var source = try #require(
             FormatSample.all.first { $0.format == .avif && $0.name == name }
         ).bytes

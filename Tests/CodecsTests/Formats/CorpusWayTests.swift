@@ -39,8 +39,6 @@ struct CorpusWayTests {
     }
 
     private static let taken = "downloaded"
-    /// A PNG of a high dynamic range, which other decoders show wrongly.
-    private static let unconvertible = "png/bugfixes/cicp_pq.png"
     private static let refusals: Set = [
         "failed/corrupt-image", "failed/not-an-image", "failed/unsupported-image",
         "failed/too-many-pixels",
@@ -102,11 +100,6 @@ struct CorpusWayTests {
             let time = CorpusWayTests.processorTime() - start
             #expect(time < .seconds(5) || TestData.hasSanitizer, "\(expectation.path)")
             let verdict = CorpusWayTests.verdict(outcome)
-            if way.recipe.encoding == .jpeg, CorpusWayTests.unconvertible == expectation.path {
-                #expect(verdict == "failed/unsupported-image", "\(outcome)")
-                count += 1
-                continue
-            }
             if let expected = expectation.verdict {
                 #expect(verdict == expected, "\(expectation.path): \(outcome)")
             } else {
