@@ -38,7 +38,11 @@ final class EntryPlan {
     ///   build does not encode.
     func way(to format: EncodedFormat, by recipe: Recipe) throws(CodecError) -> CodecWay {
         if keepsBytes(as: format, by: recipe) { return .container }
-        if format == ownFormat, let own = try source.ownWay(by: recipe) { return .own(own) }
+        // Samples of a high dynamic range look wrong without their description.
+        let keepsSamples = recipe.stripping != .all || !colours.areOfHighDynamicRange
+        if format == ownFormat, keepsSamples, let own = try source.ownWay(by: recipe) {
+            return .own(own)
+        }
         if recipe.encoding == .same, isIrreplaceable(for: recipe) { return .container }
         try format.check(header.widthInPixels, header.heightInPixels)
         switch format {

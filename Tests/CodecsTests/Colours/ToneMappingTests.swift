@@ -104,6 +104,16 @@ struct ToneMappingTests {
         }
     }
 
+    /// A PNG without its description would look like another picture; an AVIF keeps it.
+    @Test(arguments: formats, ["same", "png", "auto"])
+    func strippedPicturesAreMapped(format: String, specification: String) throws {
+        let source = try ToneMappingTests.picture(format, 16)
+        var recipe = try Recipe(specification: specification)
+        recipe.stripping = .all
+        let isKept = format != "PNG" && specification == "same"
+        #expect(try stored(source, recipe).image.colour == (isKept ? .kept : .toneMapped))
+    }
+
     /// The peak is that of the content, else that of the screen, else 1,000 cd/m².
     @Test(
         arguments: [
