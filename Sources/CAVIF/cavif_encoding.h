@@ -86,6 +86,9 @@ static ccodec_status encode(
     encoder->codecChoice = LIB_CHOICE_AOM;
     encoder->maxThreads = 1;
     encoder->speed = options->speed;
+    // aom omits its filter of directions from still pictures. On photographs it saves 2 % of bytes
+    // for no time.
+    lib.EncoderSetCodecSpecificOption(encoder, "enable-cdef", "1");
     if (!options->searches_repetitions) {
         lib.EncoderSetCodecSpecificOption(encoder, "enable-intrabc", "0");
     }
