@@ -1,6 +1,3 @@
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
 #include "cavif.h"
 
 #include "cavif_shim.h"
@@ -69,10 +66,9 @@ void cavif_close(cavif_reader *reader) {
     if (reader != NULL) shim->close(reader);
 }
 
-uint8_t *cavif_copy_metadata(
-    const uint8_t *bytes, size_t length, cavif_metadata kind, size_t *count) {
+uint8_t *cavif_copy_profile(const uint8_t *bytes, size_t length, size_t *count) {
     *count = 0;
-    return cavif_load() == NULL ? shim->copy_metadata(bytes, length, kind, count) : NULL;
+    return cavif_load() == NULL ? shim->copy_profile(bytes, length, count) : NULL;
 }
 
 ccodec_status cavif_encode(
@@ -86,16 +82,6 @@ ccodec_status cavif_encode(
     return shim->encode(
         picture, profile, profile_length, exif, exif_length, xmp, xmp_length, options, interruption,
         bytes, length, message);
-}
-
-size_t cavif_only_place(
-    const uint8_t *bytes, size_t length, const uint8_t *part, size_t part_length) {
-    if (part_length == 0) return length;
-    const uint8_t *first = memmem(bytes, length, part, part_length);
-    if (first == NULL) return length;
-    size_t rest = length - (size_t)(first - bytes) - 1;
-    if (memmem(first + 1, rest, part, part_length) != NULL) return length;
-    return (size_t)(first - bytes);
 }
 
 void cavif_library_versions(char text[64]) {

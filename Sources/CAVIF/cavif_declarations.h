@@ -82,7 +82,6 @@ typedef struct {
     uint32_t pixelAspectRatio[2];
     lib_aperture clap;
     uint8_t angle, mirror;
-    lib_bytes exif, xmp;
 } lib_image;
 
 /// Complete.

@@ -220,13 +220,34 @@ static ccodec_status convert(
     return CCODEC_OK;
 }
 
+/// Makes `view` a part of the picture. Before 1.0, the library finds parts of grey at even places
+/// only.
+static lib_result view_part(
+    lib_image *view, const lib_image *image, const lib_rectangle *part) {
+    bool is_grey = image->yuvFormat == LIB_YUV400;
+    uint32_t right = is_grey ? part->x & 1 : 0, down = is_grey ? part->y & 1 : 0;
+    lib_rectangle even = {
+        part->x - right, part->y - down, part->width + right, part->height + down,
+    };
+    lib_result result = lib.ImageSetViewRect(view, image, &even);
+    if (result != LIB_OK) return result;
+    view->width = part->width;
+    view->height = part->height;
+    size_t over = (size_t)right * (image->depth > 8 ? 2 : 1);
+    view->yuvPlanes[0] += (size_t)down * view->yuvRowBytes[0] + over;
+    if (view->alphaPlane != NULL) {
+        view->alphaPlane += (size_t)down * view->alphaRowBytes + over;
+    }
+    return LIB_OK;
+}
+
 static ccodec_status keep_frame(
     const lib_image *image, const cavif_header *header, uint8_t **rows, char *message) {
     lib_rectangle rectangle;
     if (!clean_aperture(image, &rectangle)) return convert(image, header, rows, message);
     lib_image *view = lib.ImageCreateEmpty();
     if (view == NULL) return CCODEC_OUT_OF_MEMORY;
-    lib_result result = lib.ImageSetViewRect(view, image, &rectangle);
+    lib_result result = view_part(view, image, &rectangle);
     ccodec_status status = result == LIB_OK
         ? convert(view, header, rows, message) : decoding_status(result, NULL, message);
     lib.ImageDestroy(view);
@@ -294,25 +315,19 @@ static ccodec_status shim_next(
     return wants_rows ? keep_frame(image, header, &frame->rows, message) : CCODEC_OK;
 }
 
-static uint8_t *shim_copy_metadata(
-    const uint8_t *bytes, size_t length, cavif_metadata kind, size_t *count) {
+static uint8_t *shim_copy_profile(const uint8_t *bytes, size_t length, size_t *count) {
     uint8_t *copy = NULL;
     *count = 0;
-    lib_decoder *decoder = lib.DecoderCreate();
-    if (decoder == NULL) return NULL;
-    configure(decoder);
-    decoder->ignoreExif = kind != CAVIF_EXIF;
-    decoder->ignoreXMP = kind != CAVIF_XMP;
+    lib_decoder *decoder;
     char message[CCODEC_MESSAGE_BYTES];
-    if (parse(decoder, bytes, length, message) == CCODEC_OK) {
-        const lib_bytes *data = kind == CAVIF_ICC ? &decoder->image->icc
-            : kind == CAVIF_EXIF ? &decoder->image->exif : &decoder->image->xmp;
+    if (open_source(bytes, length, UINT64_MAX, 0, &decoder, message) == CCODEC_OK) {
+        const lib_bytes *data = &decoder->image->icc;
         if (data->size > 0) copy = malloc(data->size);
         if (copy != NULL) {
             memcpy(copy, data->data, data->size);
             *count = data->size;
         }
     }
-    lib.DecoderDestroy(decoder);
+    if (decoder != NULL) lib.DecoderDestroy(decoder);
     return copy;
 }

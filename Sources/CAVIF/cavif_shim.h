@@ -18,7 +18,7 @@ typedef struct {
     __typeof__(cavif_open) *open;
     __typeof__(cavif_next) *next;
     __typeof__(cavif_close) *close;
-    __typeof__(cavif_copy_metadata) *copy_metadata;
+    __typeof__(cavif_copy_profile) *copy_profile;
     __typeof__(cavif_encode) *encode;
 } cavif_shim;
 

@@ -53,6 +53,6 @@ const cavif_shim CAVIF_SHIM = {
     .open = shim_open,
     .next = shim_next,
     .close = shim_close,
-    .copy_metadata = shim_copy_metadata,
+    .copy_profile = shim_copy_profile,
     .encode = shim_encode,
 };

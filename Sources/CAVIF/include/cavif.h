@@ -86,16 +86,9 @@ ccodec_status cavif_next(
 
 void cavif_close(cavif_reader *_Nullable reader);
 
-typedef enum { CAVIF_ICC, CAVIF_EXIF, CAVIF_XMP } cavif_metadata;
-
-/// Copies a metadata item, for the caller to release with `free`; NULL without one, or without
-/// memory or library. EXIF is without the four bytes before it.
-uint8_t *_Nullable cavif_copy_metadata(
-    const uint8_t *bytes, size_t length, cavif_metadata kind, size_t *count);
-
-/// Returns the position of `part` in `bytes` if it occurs exactly once; else `length`.
-size_t cavif_only_place(
-    const uint8_t *bytes, size_t length, const uint8_t *part, size_t part_length);
+/// Copies the ICC profile, for the caller to release with `free`; NULL without one, or without
+/// memory or library.
+uint8_t *_Nullable cavif_copy_profile(const uint8_t *bytes, size_t length, size_t *count);
 
 typedef struct {
     /// For colours: 0 (the best) to 63.

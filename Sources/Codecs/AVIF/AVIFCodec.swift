@@ -83,6 +83,7 @@
         let header: ImageHeader
         private let limits: CodecLimits
         let container: cavif_header
+        private let places: AVIFMetadata
         let note = WarningNote()
 
         init(
@@ -92,6 +93,7 @@
             self.header = header
             self.limits = limits
             container = try LibAVIF.container(of: source)
+            places = try AVIFMetadata(source)
             if container.frames < 2, try AVIFItems(source)?.contradictsSizes == true {
                 throw .broken("a size that its data contradicts")
             }
@@ -255,76 +257,27 @@
 
         func pieces(keptBy recipe: Recipe) -> [ImagePiece] { stripped(recipe.stripping) }
 
-        /// The file with EXIF and XMP overwritten in place, since the container's tables hold file
-        /// offsets: EXIF with an empty directory, XMP with spaces. Metadata in several pieces
-        /// stays. The profile stays too, as part of the picture's description. Private boxes become
-        /// free space. If all metadata is kept, only malformed EXIF and XMP is overwritten.
+        /// The file with metadata overwritten in place, since the container's tables hold file
+        /// offsets. The profile stays, as part of the picture's description. If all metadata is
+        /// kept, only malformed EXIF and XMP is overwritten.
         private func stripped(_ stripping: Recipe.Stripping) -> [ImagePiece] {
-            var replaced = stripping == .none ? [] : privateBoxes.replacements
-            let boxes = replaced.map(\.range)
-            var malformed: [String] = []
-            for kind in [CAVIF_EXIF, CAVIF_XMP] {
-                guard let data = metadata(kind), stripping != .none || isMalformed(data, kind),
-                    let start = place(of: data),
-                    !boxes.contains(where: { $0.contains(start) })
-                else { continue }
-                if stripping == .none { malformed.append(kind == CAVIF_XMP ? "XMP" : "EXIF") }
-                let made =
-                    kind == CAVIF_XMP ? [UInt8](repeating: 0x20, count: data.count) : empty(data)
-                replaced.append((start..<start + data.count, made))
+            var replaced = AVIFView.essentialMarks(in: source)
+            if stripping == .none {
+                let repairs = places.repairs
+                note.noteMalformed(repairs.malformed, "item")
+                replaced += repairs.replacements
+            } else {
+                replaced += places.replacements
             }
             replaced.sort { $0.range.lowerBound < $1.range.lowerBound }
-            let isApart = zip(replaced, replaced.dropFirst()).allSatisfy {
-                $0.range.upperBound <= $1.range.lowerBound
-            }
-            guard isApart else { return [.source(0..<source.count)] }
-            note.noteMalformed(malformed, "item")
             return Array(source: 0..<source.count, without: replaced.map(\.range)) {
                 replaced[$0].bytes
             }
         }
 
-        /// Whether EXIF has no whole directory, or XMP is not UTF-8.
-        private func isMalformed(_ data: [UInt8], _ kind: cavif_metadata) -> Bool {
-            guard kind == CAVIF_EXIF else { return String(validating: data, as: UTF8.self) == nil }
-            let marked = data.starts(with: Array("Exif\0\0".utf8)) ? 6 : 0
-            return data[marked...].withUnsafeBytes { !ExifOrientation.isWhole(tiff: $0) }
-        }
-
-        /// Empty EXIF of the same length: a header and a directory without entries.
-        private func empty(_ exif: [UInt8]) -> [UInt8] {
-            var result = [UInt8](repeating: 0, count: exif.count)
-            let marked = exif.starts(with: Array("Exif\0\0".utf8)) ? 6 : 0
-            for index in 0..<marked { result[index] = exif[index] }
-            let header = Array("MM\0*\0\0\0\u{08}".utf8)
-            for (index, byte) in header.enumerated() where marked + index < result.count {
-                result[marked + index] = byte
-            }
-            return result
-        }
-
-        /// The only place of the data in the file; nil for short data, which may match by chance.
-        private func place(of data: [UInt8]) -> Int? {
-            guard data.count >= 16,
-                let start = source.baseAddress?.assumingMemoryBound(to: UInt8.self)
-            else { return nil }
-            let place = cavif_only_place(start, source.count, data, data.count)
-            return place < source.count ? place : nil
-        }
-
-        private func metadata(_ kind: cavif_metadata) -> [UInt8]? {
-            var count = 0
-            // Without memory for a copy of the file, the picture has no metadata.
-            let copy = try? AVIFView.read(source) { start, size in
-                cavif_copy_metadata(start, size, kind, &count)
-            }
-            guard let copy else { return nil }
-            return ImageBytes(owning: copy, count: count).withUnsafeBytes { [UInt8]($0) }
-        }
-
         /// The ICC profile; nil without a whole one for RGB, or for grey.
         private var profile: [UInt8]? {
-            guard let profile = metadata(CAVIF_ICC),
+            guard let profile = libraryProfile,
                 profile.count <= CodecLimits.maximumMetadataBytes,
                 ICCProfile.fits(profile, channels: 3)
                     || container.is_grey && ICCProfile.fits(profile, channels: 1)
@@ -332,10 +285,18 @@
             return profile
         }
 
-        private var privateBoxes: AVIFPrivateBoxes { AVIFPrivateBoxes(source) }
+        private var libraryProfile: [UInt8]? {
+            var count = 0
+            // Without memory for a copy of the file, the picture has no profile.
+            let copy = try? AVIFView.read(source) { start, size in
+                cavif_copy_profile(start, size, &count)
+            }
+            guard let copy else { return nil }
+            return ImageBytes(owning: copy, count: count).withUnsafeBytes { [UInt8]($0) }
+        }
 
         var companions: Set<Companion> {
-            let boxes = privateBoxes
+            let boxes = places.boxes
             var found: Set<Companion> = []
             if boxes.hasManifest { found.insert(.manifest) }
             if boxes.hasVideo { found.insert(.video) }
@@ -343,15 +304,15 @@
             return found
         }
 
-        var metadata: CarriedMetadata { CarriedMetadata(exif: exif, xmp: metadata(CAVIF_XMP)) }
+        var metadata: CarriedMetadata { CarriedMetadata(exif: exif, xmp: places.xmp) }
 
         /// The file's EXIF if its orientation agrees with the container's, which applies; else that
         /// orientation alone.
         private var exif: [UInt8]? {
-            if var exif = metadata(CAVIF_EXIF) {
-                if exif.starts(with: Array("Exif\0\0".utf8)) { exif.removeFirst(6) }
-                let own = exif.withUnsafeBytes { ExifOrientation.value(inTIFF: $0) }
-                if own == header.orientation { return exif }
+            if let exif = places.exif,
+                exif.withUnsafeBytes({ ExifOrientation.value(inTIFF: $0) }) == header.orientation
+            {
+                return exif
             }
             guard header.orientation != ExifOrientation.upright else { return nil }
             return ExifOrientation.minimalTIFF(header.orientation)

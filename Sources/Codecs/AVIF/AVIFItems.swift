@@ -2,13 +2,17 @@
     /// The items of an AVIF (ISO/IEC 23008-12), as far as libavif 0.11 would show a wrong picture.
     ///
     /// Read from the box `meta`: `pitm` names the main item, `iinf` the types, `iref` the tiles of
-    /// a grid (`dimg`) and the item that an auxiliary one belongs to (`auxl`), `iloc` the data,
-    /// `iprp` the sizes.
+    /// a grid (`dimg`) and the item that an auxiliary one belongs to (`auxl`) or that one describes
+    /// (`cdsc`), `iloc` the data, `iprp` the sizes.
     struct AVIFItems {
         private struct AVIFItem {
             var type: UInt32 = 0
             var tiles: [Int] = []
             var auxiliaryFor: [Int] = []
+            /// The items that this one describes.
+            var describes: [Int] = []
+            /// Whether it is XMP that is not packed.
+            var isXMP = false
             var width = 0
             var height = 0
             var isAlpha = false
@@ -18,8 +22,18 @@
             var transforms: [[UInt8]] = []
             /// The brightest light by the first box `clli`, cd/m²; 0 for unknown.
             var peak: Int?
+            var extents: [Range<Int>] = []
+            /// Whether an extent has no length: it ends where its place does.
+            var isOpenEnded = false
+
             /// The first bytes of the data.
-            var data: Range<Int>?
+            var data: Range<Int>? { extents.first }
+
+            /// Whether AV1 codes the picture, or it is derived from others.
+            var isPicture: Bool {
+                let isText = [Box.code("Exif"), Box.code("mime"), Box.code("uri ")].contains(type)
+                return type == Box.code("av01") || !tiles.isEmpty && !isText
+            }
         }
 
         private let source: UnsafeRawBufferPointer
@@ -34,7 +48,8 @@
 
         /// Reads the items; nil for a sequence, and as long as their box is incomplete.
         ///
-        /// - Throws: `limitExceeded` for more items than are recorded.
+        /// - Throws: `limitExceeded` for more items than are recorded; `corrupt` for places that
+        ///   only libavif before 1.1 reads.
         init?(_ source: UnsafeRawBufferPointer) throws(CodecError) {
             self.source = source
             // libavif takes the tracks of a file with this main brand.
@@ -46,6 +61,14 @@
                 return
             }
             return nil
+        }
+
+        /// Reads the items of a box `meta`, wherever it is.
+        ///
+        /// - Throws: As ``init(_:)``.
+        init(of meta: Box, in source: UnsafeRawBufferPointer) throws(CodecError) {
+            self.source = source
+            try read(meta)
         }
 
         // MARK: Findings
@@ -113,6 +136,31 @@
             return shown?.data.flatMap { AV1Headers(source, in: $0)?.quantizer }
         }
 
+        // MARK: Places
+
+        var count: Int { items.count }
+
+        /// The extents of pictures.
+        var pictures: [Range<Int>] {
+            items.values.filter { $0.isPicture && !$0.isOpenEnded }.flatMap(\.extents)
+        }
+
+        /// The other items, which hold metadata, by type and extents.
+        var others: [(type: UInt32, extents: [Range<Int>])] {
+            items.sorted { $0.key < $1.key }.map(\.value).filter { !$0.isPicture }.map {
+                ($0.type, $0.extents)
+            }
+        }
+
+        /// Returns the extents of the first EXIF or XMP that describes the main item, or any one.
+        func extents(of kind: CarriedMetadata.MetadataKind, ofAny: Bool) -> [Range<Int>]? {
+            items.filter { _, item in
+                let describes = ofAny || main.map(item.describes.contains) == true
+                let isKind = kind == .exif ? item.type == Box.code("Exif") : item.isXMP
+                return describes && isKind && !item.extents.isEmpty
+            }.min { $0.key < $1.key }?.value.extents
+        }
+
         // MARK: Reading
 
         private mutating func read(_ meta: Box) throws(CodecError) {
@@ -160,8 +208,24 @@
                     version >= 2, let name = fields.next(version == 2 ? 2 : 4),
                     fields.next(2) != nil, let type = fields.next(4)
                 else { continue }
-                try change(name) { $0.type = UInt32(type) }
+                let isXMP = type == Int(Box.code("mime")) && namesXMP(&fields)
+                try change(name) {
+                    $0.type = UInt32(type)
+                    $0.isXMP = isXMP
+                }
             }
+        }
+
+        /// Whether the rest of a box `infe` is a name, the content type of XMP, and no encoding.
+        private func namesXMP(_ fields: inout FieldReader) -> Bool {
+            func next() -> [UInt8] {
+                var text: [UInt8] = []
+                while let byte = fields.next(1), byte != 0 { text.append(UInt8(byte)) }
+                return text
+            }
+            _ = next()
+            let type = next().prefix { $0 != UInt8(ascii: ";") }
+            return type.elementsEqual("application/rdf+xml".utf8) && next().isEmpty
         }
 
         private mutating func readReferences(_ box: Box) throws(CodecError) {
@@ -183,6 +247,7 @@
                 try change(from) {
                     if reference.isA("dimg") { $0.tiles += targets }
                     if reference.isA("auxl") { $0.auxiliaryFor += targets }
+                    if reference.isA("cdsc") { $0.describes += targets }
                 }
                 for target in targets { try change(target) { _ in } }
             }
@@ -208,7 +273,7 @@
         private mutating func associate(_ box: Box, _ properties: [Box]) throws(CodecError) {
             let source = source
             try FieldReader.forEachAssociation(in: box, of: source) {
-                (name, index) throws(CodecError) in
+                (name, index, _) throws(CodecError) in
                 let property = properties.indices.contains(index) ? properties[index] : nil
                 try change(name) { item in
                     if let property { AVIFItems.note(property, of: source, &item) }
@@ -251,28 +316,37 @@
             else { return }
             let (offsetBytes, lengthBytes) = (sizes >> 12, sizes >> 8 & 15)
             let (baseBytes, indexBytes) = (sizes >> 4 & 15, version > 0 ? sizes & 15 : 0)
+            guard [offsetBytes, lengthBytes, baseBytes, indexBytes].allSatisfy([0, 4, 8].contains)
+            else { throw .broken("places of items in numbers of another length than 0, 4 or 8") }
+            var total = 0
             for _ in 0..<count {
                 guard let name = fields.next(version < 2 ? 2 : 4),
                     let method = version > 0 ? fields.next(2).map({ $0 & 15 }) : 0,
                     fields.next(2) != nil, let base = fields.next(baseBytes),
                     let extents = fields.next(2)
                 else { return }
-                try change(name) { _ in }
-                guard extents > 0 else { continue }
-                guard fields.next(indexBytes) != nil, let offset = fields.next(offsetBytes),
-                    let length = fields.next(lengthBytes),
-                    // The others are skipped without a loop: with sizes of 0 they take no bytes.
-                    fields.skip((extents - 1) * (indexBytes + offsetBytes + lengthBytes))
-                else { return }
-                let place = method == 0 ? 0..<source.count : method == 1 ? idat?.payload : nil
-                guard let place, base <= place.count, offset <= place.count - base else {
-                    continue
+                total += extents
+                guard total <= CodecLimits.maximumPieces else {
+                    throw .limitExceeded("more than \(CodecLimits.maximumPieces) parts of items")
                 }
-                let begin = place.lowerBound + base + offset
-                let end =
-                    length == 0
-                    ? place.upperBound : begin + min(length, place.upperBound - begin)
-                try change(name) { $0.data = begin..<end }
+                let place = method == 0 ? 0..<source.count : method == 1 ? idat?.payload : nil
+                var (found, isOpenEnded) = ([Range<Int>](), false)
+                for _ in 0..<extents {
+                    guard fields.next(indexBytes) != nil, let offset = fields.next(offsetBytes),
+                        let length = fields.next(lengthBytes)
+                    else { return }
+                    guard let place, base <= place.count, offset <= place.count - base else {
+                        continue
+                    }
+                    let begin = place.lowerBound + base + offset
+                    let rest = place.upperBound - begin
+                    isOpenEnded = isOpenEnded || length == 0
+                    found.append(begin..<begin + (length == 0 ? rest : min(length, rest)))
+                }
+                try change(name) {
+                    $0.extents = found
+                    $0.isOpenEnded = isOpenEnded
+                }
             }
         }
     }

@@ -2,12 +2,39 @@
     /// The boxes that hold neither pictures nor their description: `uuid`, which only some programs
     /// know, JUMBF, user data, and the video of a motion photo (`mpvd`).
     ///
-    /// Looked for in the file, in `meta`, and in `moov` and its tracks.
+    /// Looked for in the file, in `moov` and its tracks, and in each box `meta` and its properties.
     struct AVIFPrivateBoxes {
+        private enum Place {
+            case file, movie, track, description, properties
+
+            /// The types that are private here, apart from those that are private everywhere.
+            var types: [UInt32] {
+                switch self {
+                case .file:
+                    [Box.code("Exif"), Box.code("bxml"), Box.code("meco"), Box.code("xml ")]
+                case .movie, .track, .description: []
+                case .properties: [Box.code("crtt"), Box.code("mdft"), Box.code("udes")]
+                }
+            }
+        }
+
+        /// The boxes of `meta` that describe pictures (ISO/IEC 14496-12, 8.11). Others hold
+        /// metadata, such as `xml ` or `ilst`.
+        private static let descriptive: [UInt32] = [
+            Box.code("hdlr"), Box.code("pitm"), Box.code("iinf"), Box.code("iref"),
+            Box.code("iprp"), Box.code("iloc"), Box.code("idat"), Box.code("grpl"),
+            Box.code("dinf"), Box.code("ipro"), Box.code("free"), Box.code("skip"),
+        ]
+
         private let source: UnsafeRawBufferPointer
-        private var found: [Box] = []
+        /// In the order of the file.
+        private(set) var found: [Box] = []
         /// The begin of the private boxes that end the file; its end without any.
-        private var tail: Int
+        private(set) var tail: Int
+        /// The boxes `meta` of the file, of the movie and its tracks.
+        private(set) var descriptions: [(box: Box, isOfTrack: Bool)] = []
+        /// The ranges that hold no boxes, in the order of the file.
+        private(set) var contents: [Range<Int>] = []
         private(set) var hasManifest = false
         private(set) var hasVideo = false
 
@@ -15,22 +42,53 @@
             self.source = source
             tail = source.count
             var walk = BoxWalk(source)
+            var end = 0
             while let box = try? walk.box() {
-                if note(box) {
+                end = box.payload.upperBound
+                if note(box, in: .file) {
                     tail = min(tail, box.start)
                     continue
                 }
                 tail = source.count
-                if box.isA("meta") { look(in: box.payload.dropFirst(4)) }
-                if box.isA("moov") { look(in: box.payload, entersTracks: true) }
+                switch box.type {
+                case Box.code("ftyp"): break
+                case Box.code("meta"): look(intoDescription: box, in: .file)
+                case Box.code("moov"): look(into: box.payload, of: .movie)
+                default: contents.append(box.payload)
+                }
+            }
+            if end < source.count {
+                tail = source.count
+                contents.append(end..<source.count)
             }
         }
 
-        private mutating func look(in payload: Range<Int>, entersTracks: Bool = false) {
+        private mutating func look(into payload: Range<Int>, of place: Place) {
             var walk = BoxWalk(source, in: payload, allowsOpenEnds: true)
             while let box = try? walk.box() {
-                if !note(box), entersTracks, box.isA("trak") { look(in: box.payload) }
+                if note(box, in: place) { continue }
+                switch (place, box.type) {
+                case (.movie, Box.code("trak")): look(into: box.payload, of: .track)
+                case (.movie, Box.code("meta")), (.track, Box.code("meta")):
+                    look(intoDescription: box, in: place)
+                case (.description, Box.code("idat")): contents.append(box.payload)
+                case (.description, Box.code("iprp")):
+                    var walk = BoxWalk(source, in: box.payload)
+                    while let part = try? walk.box() {
+                        if part.isA("ipco") { look(into: part.payload, of: .properties) }
+                    }
+                default: break
+                }
             }
+        }
+
+        private mutating func look(intoDescription box: Box, in place: Place) {
+            if descriptions.count < CodecLimits.maximumPieces {
+                descriptions.append((box, place == .track))
+            }
+            // QuickTime's has neither version nor flags.
+            let head = source.holds("hdlr", at: box.payload.lowerBound + 4) ? 0 : 4
+            look(into: box.payload.dropFirst(head), of: .description)
         }
 
         /// The identifier of C2PA's boxes.
@@ -40,7 +98,7 @@
         ]
 
         /// Whether the box is private.
-        private mutating func note(_ box: Box) -> Bool {
+        private mutating func note(_ box: Box, in place: Place) -> Bool {
             switch box.type {
             case Box.code("uuid"):
                 let isProvenance = source[box.payload].starts(with: AVIFPrivateBoxes.provenance)
@@ -48,23 +106,15 @@
             case Box.code("jumb"): hasManifest = true
             case Box.code("mpvd"): hasVideo = true
             case Box.code("udta"): break
-            default: return false
+            default:
+                let isKnown =
+                    place == .description
+                    ? AVIFPrivateBoxes.descriptive.contains(box.type)
+                    : !place.types.contains(box.type)
+                if isKnown { return false }
             }
             if found.count < CodecLimits.maximumPieces { found.append(box) }
             return true
-        }
-
-        /// Free space for each of them, since tables hold file offsets; nothing at the file's end.
-        var replacements: [(range: Range<Int>, bytes: [UInt8])] {
-            let inside = found.filter { $0.start < tail }.map { box in
-                let type = box.start + 4
-                let free = Array("free".utf8) + source[type + 4..<box.payload.lowerBound]
-                return (
-                    type..<box.payload.upperBound,
-                    free + [UInt8](repeating: 0, count: box.payload.count)
-                )
-            }
-            return inside + (tail < source.count ? [(tail..<source.count, [])] : [])
         }
     }
 #endif

@@ -53,10 +53,10 @@ extension FieldReader {
     }
 
     /// Calls `body` with each item and the index, from 0, of each of its properties by a box `ipma`
-    /// (ISO/IEC 23008-12, 9.3.1).
+    /// (ISO/IEC 23008-12, 9.3.1). The highest bit at `place` says whether it is essential.
     static func forEachAssociation<Failure: Error>(
         in box: Box, of source: UnsafeRawBufferPointer,
-        _ body: (_ item: Int, _ property: Int) throws(Failure) -> Void
+        _ body: (_ item: Int, _ property: Int, _ place: Int) throws(Failure) -> Void
     ) throws(Failure) {
         var fields = FieldReader(source, box.payload)
         guard let flags = fields.next(4), let count = fields.next(4) else { return }
@@ -66,9 +66,9 @@ extension FieldReader {
                 let associations = fields.next(1)
             else { return }
             for _ in 0..<associations {
+                let place = fields.rest.lowerBound
                 guard let value = fields.next(bytes) else { return }
-                // The highest bit says whether the property is essential.
-                try body(item, value & (bytes == 1 ? 0x7F : 0x7FFF) - 1)
+                try body(item, value & (bytes == 1 ? 0x7F : 0x7FFF) - 1, place)
             }
         }
     }

@@ -107,7 +107,7 @@ enum HEIFContainer: ImageContainer {
         var parts = BoxWalk(source, in: properties.payload)
         while indexes.isEmpty, let part = try? parts.box() {
             guard part.isA("ipma") else { continue }
-            FieldReader.forEachAssociation(in: part, of: source) { item, index in
+            FieldReader.forEachAssociation(in: part, of: source) { item, index, _ in
                 if item == main, indexes.count < 255 { indexes.insert(index) }
             }
         }

@@ -112,8 +112,8 @@ import Testing
             + CompanionSample.box("moov", track + hidden("udta") + hidden("uuid"))
             + hidden("uuid") + CompanionSample.box("mdat", [1, 2, 3])
         for tail in [[], hidden("mpvd"), hidden("uuid") + hidden("jumb")] as [[UInt8]] {
-            let made = (source + tail).withUnsafeBytes { bytes in
-                let replacements = AVIFPrivateBoxes(bytes).replacements.sorted {
+            let made = try (source + tail).withUnsafeBytes { bytes in
+                let replacements = try AVIFMetadata(bytes).replacements.sorted {
                     $0.range.lowerBound < $1.range.lowerBound
                 }
                 return [ImagePiece](
