@@ -24,10 +24,11 @@ package enum CodecError: Error, Hashable, Sendable {
 extension CodecError {
     /// Returns the error for an image that needs more memory than `--memory` allows, with the value
     /// that would suffice. Not `isExact` if the actual need may turn out higher.
-    package static func tooMuchMemory(
-        _ need: Int, of budget: ByteCount, isExact: Bool = true
+    static func tooMuchMemory(
+        _ need: Int, of budget: ByteCount, beside bodyBytes: Int, isExact: Bool = true
     ) -> CodecError {
-        let enough = isExact ? MemoryShares.text(ofMemoryForPixels: need) : nil
+        let enough =
+            isExact ? MemoryShares.text(ofMemoryForPixels: need, beside: bodyBytes) : nil
         return .tooManyPixels(
             "its pixels need \(isExact ? "" : "at least ")\(ByteCount(need)), but --memory leaves "
                 + "\(budget) for them" + (enough.map { "; --memory \($0) would do" } ?? ""))

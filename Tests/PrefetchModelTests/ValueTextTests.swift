@@ -17,16 +17,22 @@ struct ValueTextTests {
         #expect(ByteCount(bytes).description == text)
     }
 
-    @Test(arguments: [1, 786_432, 786_433, 3 << 20, 232_783_872, 5 << 30, 1 << 52])
-    func suggestsSmallestSufficientMemory(need: Int) throws {
-        let text = try #require(MemoryShares.text(ofMemoryForPixels: need))
+    @Test(
+        arguments: [1, 786_432, 786_433, 3 << 20, 232_783_872, 5 << 30, 1 << 52],
+        [0, 1 << 20, 64 << 20])
+    func suggestsSmallestSufficientMemory(need: Int, bodyBytes: Int) throws {
+        let text = try #require(
+            MemoryShares.text(ofMemoryForPixels: need, beside: bodyBytes))
         let memory = try #require(ByteCount(quantity: text))
-        #expect(MemoryShares.pixels(of: memory).bytes >= need)
-        #expect(MemoryShares.pixels(of: ByteCount(memory.bytes - (1 << 20))).bytes < need)
+        func suffices(_ memory: ByteCount) -> Bool {
+            MemoryShares.pixels(of: memory).bytes >= need && memory.bytes - bodyBytes >= need
+        }
+        #expect(suffices(memory) && !suffices(ByteCount(memory.bytes - (1 << 20))))
     }
 
     @Test func suggestsNoMemoryForImpossibleSizes() {
-        #expect(MemoryShares.text(ofMemoryForPixels: .max) == nil)
+        #expect(MemoryShares.text(ofMemoryForPixels: .max, beside: 0) == nil)
+        #expect(MemoryShares.text(ofMemoryForPixels: .max, beside: 1) == nil)
     }
 
     @Test(

@@ -81,6 +81,39 @@ package enum Fixtures {
             + PNGChunk(type: "IEND", data: []).bytes
     }
 
+    /// Generates a GIF of noise, as large as its pixels: each run of codes begins with a clear.
+    package static func noiseGIF(width: Int, height: Int) -> [UInt8] {
+        func pair(_ value: Int) -> [UInt8] { [UInt8(value & 255), UInt8(value >> 8)] }
+        var bytes = Array("GIF89a".utf8) + pair(width) + pair(height) + [0xF7, 0, 0]
+        for index in 0..<256 {
+            bytes += [UInt8(index), UInt8(255 - index), UInt8(index ^ 0x55)]
+        }
+        bytes += [0x2C, 0, 0, 0, 0] + pair(width) + pair(height) + [0, 8]
+        var (data, bits, count): ([UInt8], UInt32, UInt32) = ([], 0, 0)
+        func add(_ code: Int) {
+            bits |= UInt32(code) << count
+            count += 9
+            while count >= 8 {
+                data.append(UInt8(truncatingIfNeeded: bits))
+                (bits, count) = (bits >> 8, count - 8)
+            }
+        }
+        var state: UInt64 = 1
+        for pixel in 0..<width * height {
+            // Codes have nine bits until the table holds 512.
+            if pixel % 250 == 0 { add(256) }
+            state = state &* 6_364_136_223_846_793_005 &+ 1
+            add(Int(state >> 56))
+        }
+        add(257)
+        data.append(UInt8(truncatingIfNeeded: bits))
+        for start in stride(from: 0, to: data.count, by: 255) {
+            let block = data[start..<min(start + 255, data.count)]
+            bytes += [UInt8(block.count)] + block
+        }
+        return bytes + [0, 0x3B]
+    }
+
     /// A PNG that declares this size in its header but has almost no data.
     package static func pngDeclaring(width: Int, height: Int) -> [UInt8] {
         PNGChunk.signature + PNGChunk.header(width: width, height: height, .rgb).bytes

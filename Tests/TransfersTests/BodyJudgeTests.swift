@@ -23,7 +23,7 @@ struct BodyJudgeTests {
         let body = Body(budget: BodyBudget(capacity: .max) {})
         var inspection = BodyInspection(judge: judge, totalBytes: total)
         for piece in pieces {
-            guard case .granted = body.reserveCapacity(body.count + piece, overdraws: false) else {
+            guard case .granted = body.reserveCapacity(body.count + piece, by: .ordinary) else {
                 Issue.record("no room")
                 return []
             }

@@ -154,7 +154,7 @@ import Testing
     @Test func pausesUntilTheBudgetHasRoom() {
         let budget = BodyBudget(capacity: 4096) {}
         let other = Body(budget: budget)
-        _ = other.reserveCapacity(4096, overdraws: false)
+        _ = other.reserveCapacity(4096, by: .ordinary)
         var progress = Self.progress(budget: budget)
         progress.receiveHead()
         #expect(progress.receive(Self.bytes, of: Head(), at: .seconds(1)) == .paused)
@@ -163,9 +163,36 @@ import Testing
         #expect(progress.receive(Self.bytes, of: Head(), at: .seconds(3)) == .paused)
         #expect(progress.clock.presentPause(at: Self.start + .seconds(5)) == .seconds(4))
         progress.clock.resume(at: Self.start + .seconds(5))
-        progress.overdraws = true
+        progress.claim = .overdraft
         #expect(progress.receive(Self.bytes, of: Head(), at: .seconds(5)) == .taken)
         #expect(progress.clock.activeTime(at: Self.start + .seconds(6)) == .seconds(2))
+    }
+
+    @Test func pausesBehindOlderTransfersThatWaitForMemory() {
+        let budget = BodyBudget(capacity: 4096) {}
+        var progress = Self.progress(budget: budget)
+        progress.receiveHead()
+        progress.claim = .behindOthers
+        #expect(progress.receive(Self.bytes, of: Head()) == .paused)
+        #expect(progress.missingBytes == 4096 && budget.used == 0)
+        progress.claim = .ordinary
+        #expect(progress.receive(Self.bytes, of: Head()) == .taken)
+    }
+
+    /// A body that left its transfer is released soon, even if that takes long: until then no
+    /// other one exceeds the budget.
+    @Test func oneBodyExceedsTheBudgetAtATime() {
+        let waiting = WaitingTransfers()
+        #expect(waiting.needsOverdraft(used: 0, isLongPaused: false))
+        for isLongPaused in [false, true] {
+            #expect(!waiting.needsOverdraft(used: 4096, isLongPaused: isLongPaused))
+        }
+        waiting.heldBytes = 4096
+        #expect(!waiting.needsOverdraft(used: 4096, isLongPaused: false))
+        #expect(waiting.needsOverdraft(used: 4096, isLongPaused: true))
+        #expect(!waiting.needsOverdraft(used: 8192, isLongPaused: true))
+        waiting.hasOverdraft = true
+        #expect(!waiting.needsOverdraft(used: 4096, isLongPaused: true))
     }
 
     @Test(arguments: ["HTTP/1.1 103 Early Hints: ", "X-Trailer: "])

@@ -9,13 +9,16 @@ package struct HeaderRules: Hashable, Sendable {
     package var others: OtherFormats
     /// The filter of wanted images.
     package var wanted: ImageFilter
-    /// The memory limit for one image.
+    /// The limit for the pixels of one image.
     package var memory: ByteCount
+    /// The limit for its pixels and its file together.
+    package var memoryWithFile: ByteCount
 
     package init(
         limits: CodecLimits = CodecLimits(), recipes: [Recipe] = [Recipe()],
         check: SourceCheck = .decode, others: OtherFormats = .fail,
-        wanted: ImageFilter = ImageFilter(), memory: ByteCount
+        wanted: ImageFilter = ImageFilter(), memory: ByteCount,
+        memoryWithFile: ByteCount = ByteCount(.max)
     ) {
         self.limits = limits
         self.recipes = recipes
@@ -23,14 +26,29 @@ package struct HeaderRules: Hashable, Sendable {
         self.others = others
         self.wanted = wanted
         self.memory = memory
+        self.memoryWithFile = memoryWithFile
     }
 
-    /// The least memory for an image. Above ``memory`` it is refused with
+    /// Returns the limit for the pixels of an image.
+    package func memory(for header: ImageHeader) -> ByteCount {
+        min(memory, ByteCount(max(0, memoryWithFile.bytes - header.sourceBytes)))
+    }
+
+    /// Returns the refusal of an image that needs more than ``memory(for:)``. Not `isExact` if the
+    /// actual need may turn out higher.
+    package func refusal(
+        of header: ImageHeader, needing need: Int, isExact: Bool = true
+    ) -> CodecError {
+        .tooMuchMemory(need, of: memory(for: header), beside: header.sourceBytes, isExact: isExact)
+    }
+
+    /// The least memory for an image. Above ``memory(for:)`` it is refused with
     /// ``CodecError/tooMuchMemory(_:of:isExact:)``.
     package func memoryBytes(of header: ImageHeader) -> Int {
         // If they are too much together, they are made one by one.
-        recipes.map {
-            ImageProcessor.memoryNeed(of: header, for: [$0], check: check, within: memory.bytes)
+        let memory = memory(for: header).bytes
+        return recipes.map {
+            ImageProcessor.memoryNeed(of: header, for: [$0], check: check, within: memory)
         }.min() ?? 0
     }
 }
@@ -108,8 +126,9 @@ package enum HeaderVerdict: Hashable, Sendable {
         }
         let outlook = try codec.source.outlook(on: header, of: beginning)
         let need = outlook.headers.map(rules.memoryBytes).min() ?? 0
-        guard need <= rules.memory.bytes else {
-            throw .tooMuchMemory(need, of: rules.memory, isExact: outlook.isFinal && isLengthKnown)
+        guard need <= rules.memory(for: header).bytes else {
+            throw rules.refusal(
+                of: header, needing: need, isExact: outlook.isFinal && isLengthKnown)
         }
         return outlook.isFinal ? .passed : .undecided
     }

@@ -293,13 +293,14 @@ package struct BudgetedImageProcessor: Sendable {
         if isNew { try rules.filter(header) }
         if let processed = try decoded(bytes, header, recipes, cancellation) { return processed }
         guard recipes.count > 1 else {
-            throw .tooMuchMemory(need(of: header, recipes), of: pixels.total)
+            throw rules.refusal(of: header, needing: need(of: header, recipes))
         }
         let entries = try recipes.map { recipe throws(CodecError) in
             try decoded(bytes, header, [recipe], cancellation)
                 ?? ProcessedEntry(
                     header: header,
-                    refusing: .tooMuchMemory(need(of: header, [recipe]), of: pixels.total))
+                    refusing: rules.refusal(
+                        of: header, needing: need(of: header, [recipe])))
         }
         return ProcessedEntry(header: header, joining: entries)
     }
@@ -309,6 +310,7 @@ package struct BudgetedImageProcessor: Sendable {
         _ cancellation: Cancellation
     ) throws(CodecError) -> ProcessedEntry? {
         let need = need(of: header, recipes)
+        guard need <= rules.memory(for: header).bytes else { return nil }
         return try pixels.withReservation(of: need) { () throws(CodecError) in
             try ImageProcessor.process(
                 bytes, header: header, recipes: recipes, limits: rules.limits, check: rules.check,
@@ -319,7 +321,7 @@ package struct BudgetedImageProcessor: Sendable {
 
     private func need(of header: ImageHeader, _ recipes: [Recipe]) -> Int {
         ImageProcessor.memoryNeed(
-            of: header, for: recipes, check: rules.check, within: pixels.total.bytes)
+            of: header, for: recipes, check: rules.check, within: rules.memory(for: header).bytes)
     }
 }
 

@@ -88,6 +88,6 @@ extension ImageRules {
         HeaderRules(
             limits: CodecLimits(maximumPixels: maximumPixels, maximumTime: maximumDecodeTime),
             recipes: variants.map(\.recipe), check: check, others: otherFormats, wanted: filter,
-            memory: pixelBudget)
+            memory: pixelBudget, memoryWithFile: memory)
     }
 }

@@ -9,11 +9,15 @@ package enum MemoryShares {
         ByteCount(memory.bytes - bodies(of: memory).bytes)
     }
 
-    /// The smallest `--memory` value in whole mebibytes with a pixel share of `bytes`: `297MiB`.
-    /// Nil if that overflows.
-    package static func text(ofMemoryForPixels bytes: Int) -> String? {
-        let share = pixels(of: .mebibytes(1)).bytes
-        let mebibytes = bytes / share + (bytes % share == 0 ? 0 : 1)
-        return mebibytes <= Int.max >> 20 ? "\(mebibytes)MiB" : nil
+    /// The smallest `--memory` value in whole mebibytes with `bytes` for pixels beside a body:
+    /// `297MiB`. Nil if that overflows.
+    package static func text(ofMemoryForPixels bytes: Int, beside bodyBytes: Int) -> String? {
+        func mebibytes(_ bytes: Int, _ unit: Int) -> Int {
+            bytes / unit + (bytes % unit == 0 ? 0 : 1)
+        }
+        let (both, overflows) = bytes.addingReportingOverflow(bodyBytes)
+        let most = max(
+            mebibytes(bytes, pixels(of: .mebibytes(1)).bytes), mebibytes(both, 1 << 20))
+        return !overflows && most <= Int.max >> 20 ? "\(most)MiB" : nil
     }
 }

@@ -28,17 +28,26 @@ package final class Body: @unchecked Sendable {
         budget.release(reserved)
     }
 
-    /// Makes room for `size` bytes in all, and reserves them in the budget. With `overdraws`,
-    /// reserves them even beyond the budget.
-    func reserveCapacity(_ size: Int, overdraws: Bool) -> Reservation {
+    /// A transfer's claim to the budget.
+    enum MemoryClaim {
+        /// Older transfers wait for memory.
+        case behindOthers
+        case ordinary
+        /// It may exceed the budget, for the run to continue.
+        case overdraft
+    }
+
+    /// Makes room for `size` bytes in all, and reserves them in the budget.
+    func reserveCapacity(_ size: Int, by claim: MemoryClaim) -> Reservation {
         guard size > capacity else { return .granted }
         let wanted = (size + 4095) & ~4095
         let missing = wanted - reserved
         if missing > 0 {
-            if overdraws {
-                budget.overdraw(missing)
-            } else if !budget.reserve(missing) {
-                return .overBudget(missing: missing)
+            switch claim {
+            case .behindOthers: return .overBudget(missing: missing)
+            case .ordinary:
+                guard budget.reserve(missing) else { return .overBudget(missing: missing) }
+            case .overdraft: budget.overdraw(missing)
             }
             reserved = wanted
         }

@@ -24,8 +24,7 @@ final class ActiveTransfer {
     private static let shownLocationScalars = 200
     /// The number of times that one request is sent again without a failure.
     private static let maximumResends = 3
-    /// The longest pause for memory before the oldest transfer may exceed the budget; bodies are
-    /// usually held for a shorter time.
+    /// A pause for memory after which the oldest transfer no longer waits for other transfers.
     private static let longPause: Duration = .seconds(5)
 
     init(_ environment: TransferEnvironment) throws(UserError) {
@@ -66,7 +65,7 @@ final class ActiveTransfer {
     func reset() {
         let waiting = environment.waiting
         if progress.clock.isPaused { waiting.remove(self) }
-        if progress.overdraws { waiting.hasOverdraft = false }
+        if progress.claim == .overdraft { waiting.hasOverdraft = false }
         waiting.heldBytes -= progress.body.reserved
         progress = ActiveTransfer.idleProgress(environment, since: progress.clock.startedAt)
         attempt = ActiveTransfer.idleAttempt
@@ -93,7 +92,7 @@ final class ActiveTransfer {
 
     /// Lets this paused transfer exceed the budget from now on.
     func overdraw() {
-        progress.overdraws = true
+        progress.claim = .overdraft
         environment.waiting.hasOverdraft = true
         environment.waiting.remove(self)
         resume()
@@ -238,6 +237,10 @@ final class ActiveTransfer {
             return Int(CURL_WRITEFUNC_PAUSE)
         }
         let wasPaused = progress.clock.isPaused
+        if progress.claim != .overdraft {
+            let isBehind = environment.waiting.oldest.map { $0.start < start } ?? false
+            progress.claim = isBehind ? .behindOthers : .ordinary
+        }
         let reserved = progress.body.reserved
         let reception = progress.receive(bytes, of: handle, at: .now)
         environment.waiting.heldBytes += progress.body.reserved - reserved

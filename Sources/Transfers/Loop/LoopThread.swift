@@ -162,15 +162,11 @@ final class LoopThread {
     }
 
     /// Resumes paused transfers, the oldest first, when memory was released.
-    ///
-    /// When only paused transfers hold bodies, no release would ever follow, and small bodies could
-    /// overtake a large one forever. The oldest of them may then exceed the budget, and it alone,
-    /// so that the overdraft is at most one body.
     private func resumePaused(isBudgetReleased: Bool) {
         let waiting = environment.waiting
         guard let oldest = waiting.oldest else { return }
-        if !waiting.hasOverdraft,
-            waiting.heldBytes >= environment.budget.used || oldest.hasLongBeenPaused
+        if waiting.needsOverdraft(
+            used: environment.budget.used, isLongPaused: oldest.hasLongBeenPaused)
         {
             oldest.overdraw()
         }

@@ -61,8 +61,7 @@ struct TransferProgress {
     private(set) var refusal: TransferRefusal?
     /// The bytes that a paused transfer waits for.
     private(set) var missingBytes = 0
-    /// Whether the transfer may exceed the budget, for the run to continue.
-    var overdraws = false
+    var claim = Body.MemoryClaim.ordinary
 
     /// Bytes of an unwanted body (of a 404, say) that are read to keep its connection.
     static let drainedBytes = 64 << 10
@@ -190,7 +189,7 @@ struct TransferProgress {
         }
         // An announced body reserves its whole size: then it can always be completed.
         let size = max(announced, body.grownSize(adding: bytes.count))
-        switch body.reserveCapacity(min(size, limit.bytes), overdraws: overdraws) {
+        switch body.reserveCapacity(min(size, limit.bytes), by: claim) {
         case .granted:
             body.append(bytes)
             bytesReceived += bytes.count

@@ -6,8 +6,10 @@ final class WaitingTransfers {
     /// In the order of their starts.
     private var transfers: [ActiveTransfer] = []
     private var starts = 0
-    /// The bytes that the bodies of running transfers have reserved.
+    /// The bytes that the bodies of running transfers have reserved, paused ones included.
     var heldBytes = 0
+    /// The part of them that paused transfers have reserved.
+    private(set) var pausedBytes = 0
     /// Whether one of the transfers may exceed the budget.
     var hasOverdraft = false
 
@@ -22,26 +24,38 @@ final class WaitingTransfers {
     /// Newer transfers usually pause later: this moves few.
     func insert(_ transfer: ActiveTransfer) {
         transfers.insert(transfer, at: index(of: transfer.start))
+        pausedBytes += transfer.progress.body.reserved
     }
 
     func remove(_ transfer: ActiveTransfer) {
         let index = index(of: transfer.start)
         guard index < transfers.count, transfers[index] === transfer else { return }
         transfers.remove(at: index)
+        pausedBytes -= transfer.progress.body.reserved
     }
 
-    /// Removes and returns the transfers with missing bytes that fit in `room`, the oldest first.
+    /// Removes and returns the oldest transfers, as many as have missing bytes that fit in `room`
+    /// together: none overtakes an older one.
     func take(fitting room: Int) -> [ActiveTransfer] {
         var room = room
-        var taken: [ActiveTransfer] = []
-        transfers.removeAll { transfer in
-            let missing = transfer.progress.missingBytes
-            guard missing <= room else { return false }
-            room -= missing
-            taken.append(transfer)
-            return true
-        }
+        let taken = Array(
+            transfers.prefix { transfer in
+                room -= transfer.progress.missingBytes
+                return room >= 0
+            })
+        transfers.removeFirst(taken.count)
+        pausedBytes -= taken.reduce(0) { $0 + $1.progress.body.reserved }
         return taken
+    }
+
+    /// Whether the oldest waiting transfer has to exceed the budget, of which bodies use `used`
+    /// bytes: no release would follow, because the waiting transfers hold them all. If it has
+    /// waited for long, other transfers may hold some: a slow host must not delay the run.
+    ///
+    /// While a body has left its transfer, its release is near. So the next overdraft waits until
+    /// the body of the last one is released, and all bodies exceed the budget by one at most.
+    func needsOverdraft(used: Int, isLongPaused: Bool) -> Bool {
+        !hasOverdraft && (isLongPaused ? heldBytes : pausedBytes) >= used
     }
 
     /// The index of the first transfer that was not started before `start`.

@@ -27,7 +27,10 @@ struct HeaderVerdictTests {
             return error as? CodecError
         }
         let need = rules.memoryBytes(of: header)
-        if need > rules.memory.bytes { return .tooMuchMemory(need, of: rules.memory) }
+        let memory = rules.memory(for: header)
+        if need > memory.bytes {
+            return .tooMuchMemory(need, of: memory, beside: header.sourceBytes)
+        }
         return rules.check == .decode
             ? refusal(bytes, rules.recipes[0], limits: rules.limits)
             : structureRefusal(bytes, limits: rules.limits)
@@ -185,6 +188,7 @@ struct HeaderVerdictTests {
             unlimited,
             HeaderRules(limits: small, memory: ByteCount(.max)),
             HeaderRules(memory: memory),
+            HeaderRules(memory: memory, memoryWithFile: memory),
             HeaderRules(recipes: [Recipe(encoding: .jpeg)], memory: memory),
             HeaderRules(recipes: [Recipe(encoding: .png)], memory: memory),
             HeaderRules(recipes: [Recipe(encoding: .original)], memory: memory),
