@@ -28,17 +28,18 @@ extension QualityCurve {
             let (pixels, recipe) = (basis.pixels, basis.recipe)
             let frame = (basis.width + 384) * (basis.height + 384)
             let halves =
-                recipe.economy >= .withoutTrials
+                basis.isGrey || recipe.economy >= .withoutTrials
                 || pixels > ByteEstimate(JPEGEncoding.mostPixelsOfWholeChroma)
             let halfBytes: ByteEstimate =
-                (halves ? 25 : 52)
+                (basis.isGrey ? 22 : halves ? 25 : 52)
                 + (speed(recipe) >= 9 ? 0 : searchesRepetitions(recipe) ? 114 : 6)
             let tenths: ByteEstimate =
                 (halves ? 8 : 17) + (recipe.quality > 90 ? halves ? 12 : 22 : 0)
             let lossy = pixels * tenths / 10
             let result = basis.header.mayBeTransparent ? lossy + pixels : lossy
             return MemoryEstimate(
-                peak: halfBytes * pixels / 2 + (halves ? 6 : 7) * frame + 7 * result / 2
+                peak: halfBytes * pixels / 2
+                    + (basis.isGrey ? 5 : halves ? 6 : 7) * frame + 7 * result / 2
                     + basis.kept(result) + ByteEstimate(3 << 19),
                 result: result, raster: 0)
         }

@@ -97,10 +97,11 @@ struct EstimateBasis {
     /// Rows of 8-bit colours, with alpha if the picture may have it.
     var plain: ByteEstimate { (header.mayBeTransparent ? 4 : 3) * pixels + height }
 
+    /// Whether encoders see no colours.
+    var isGrey: Bool { header.plainChannels < 3 }
+
     /// Opaque rows of 8-bit grey or colours.
-    var opaque: ByteEstimate {
-        (header.plainChannels < 3 ? 1 : 3) * pixels + height
-    }
+    var opaque: ByteEstimate { (isGrey ? 1 : 3) * pixels + height }
 
     /// Whether the rows are a copy as soon as they are opaque.
     var isMadeOpaque: Bool {

@@ -47,7 +47,9 @@ extension QualityCurve {
         static func working(_ basis: EstimateBasis) -> MemoryEstimate {
             let (pixels, recipe) = (basis.pixels, basis.recipe)
             let hasAlpha = basis.header.mayBeTransparent
-            let lossy = pixels * (recipe.quality > 90 ? 6 : 4) / 5 + ByteEstimate(32 << 10)
+            let tenths: ByteEstimate =
+                basis.isGrey ? recipe.quality > 90 ? 9 : 6 : recipe.quality > 90 ? 12 : 8
+            let lossy = pixels * tenths / 10 + ByteEstimate(32 << 10)
             let result = hasAlpha ? lossy + pixels : lossy
             let method = Int(method(recipe))
             let symbols = savesMemory(pixels.count, recipe) || method < 3 ? 0 : 22 * lossy

@@ -48,7 +48,7 @@ final class WaitingTransfers {
         return taken
     }
 
-    /// Whether the oldest waiting transfer has to exceed the budget, of which bodies use `used`
+    /// Whether the oldest waiting transfer has to exceed the budget while all bodies use `used`
     /// bytes: no release would follow, because the waiting transfers hold them all. If it has
     /// waited for long, other transfers may hold some: a slow host must not delay the run.
     ///

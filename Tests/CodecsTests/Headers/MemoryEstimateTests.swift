@@ -53,6 +53,10 @@ struct MemoryEstimateTests {
         for recipe in ["png", "webp,1920"] {
             members.append(Member(source: graphics, recipe: recipe))
         }
+        let grey = PictureSource(format: .jpeg, megapixels: 12, isGrey: true)
+        for recipe in ["webp,1920", "avif,1920", "auto,1920"] {
+            members.append(Member(source: grey, recipe: recipe))
+        }
         for source in PictureSource.all(megapixels: [2]) {
             for recipe in ["webp", "original"] {
                 members.append(Member(source: source, recipe: recipe))

@@ -101,8 +101,8 @@ struct PeakMemoryTests {
         ("200MiB", ["same"]),
     ]
 
-    /// Pictures of 12 megapixels, of which `--memory` holds one body at most. They arrive faster
-    /// than they are encoded.
+    /// The share of bodies holds few pictures of 12 megapixels, which arrive faster than they are
+    /// encoded.
     @Test(arguments: settings)
     func peakIsAtMost60MegabytesAboveMemory(memory: String, encoding: [String]) async throws {
         let pictures = try await PeakMemoryTests.pictures.value
