@@ -28,7 +28,8 @@ struct PNGEncoding {
         _ raster: consuming Raster, metadata: CarriedMetadata, by recipe: Recipe,
         _ interruption: Interruption
     ) throws(CodecError) -> ImageBytes {
-        var raster = raster
+        // The encoder finds palettes itself.
+        var raster = raster.isIndexed ? try raster.plain(interruption) : raster
         try raster.turn(interruption)
         var chunks: [UInt8] = []
         if let profile = raster.colour.profile { chunks += PNGFile.profileChunk(profile) }

@@ -157,7 +157,7 @@ struct EntryWork: ~Copyable {
 
     /// Notes frames that the recipe keeps, and the result's format does not hold.
     private func withoutFrames(_ image: ProcessedImage, _ recipe: Recipe) -> ProcessedImage {
-        guard header.isAnimated, recipe.animation == .keep else { return image }
+        guard header.isAnimated, header.frames > 1, recipe.animation == .keep else { return image }
         var image = image
         image.framesOfSource = header.frames
         source.note.note(

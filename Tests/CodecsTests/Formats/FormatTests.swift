@@ -261,7 +261,7 @@ struct FormatTests {
         #expect(count > 0)
     }
 
-    /// Wide-gamut or HDR colours must not be stored as sRGB pixels, in any size.
+    /// Colours that nothing describes must not be stored as sRGB pixels, in any size.
     @Test(.enabled(if: CodecLibraries.decodes(.avif)))
     func refusesPixelsOfUndescribedColours() throws {
         var source = try #require(
@@ -270,8 +270,8 @@ struct FormatTests {
         let mark = Array("nclx".utf8)
         let place = try #require(
             source.indices.first { source[$0...].starts(with: mark) })
-        // BT.2020 and PQ (ITU-T H.273).
-        source.replaceSubrange(place + 4..<place + 8, with: [0, 9, 0, 16])
+        // BT.2020 and a reserved curve (ITU-T H.273).
+        source.replaceSubrange(place + 4..<place + 8, with: [0, 9, 0, 19])
         for specification in ["png", "jpeg", "webp", "auto", "8x8", "jpeg,8x8", "png,rotate=90"] {
             guard case .unsupported? = refusal(source, try Recipe(specification: specification))
             else {
