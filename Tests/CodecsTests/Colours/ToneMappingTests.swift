@@ -82,7 +82,8 @@ struct ToneMappingTests {
     }
 
     private static var formats: [String] {
-        ["PNG", "indexed PNG", "grey PNG"] + (CodecLibraries.decodes(.avif) ? ["lossless", "10-bit", "12-bit-alpha"] : [])
+        ["PNG", "indexed PNG", "grey PNG"]
+            + (CodecLibraries.decodes(.avif) ? ["lossless", "10-bit", "12-bit-alpha"] : [])
     }
 
     /// Every result of new pixels is mapped; what keeps the data keeps its light.
