@@ -51,7 +51,11 @@ package final class ContentStore: Sendable {
         _ bytes: UnsafeRawBufferPointer, as image: StoredImage, originURL: String
     ) throws(StorageError) {
         let (folder, name) = try location(of: image.digest, image.format)
-        if folder.hasFile(name, size: bytes.count), holds(bytes, image) { return }
+        if folder.hasFile(name, size: bytes.count),
+            FileDescriptor.holds(bytes, name, in: folder)
+        {
+            return
+        }
         _ = try placeNewFile(name, in: folder) { (number, path) throws(StorageError) in
             try FileDescriptor.write(bytes, to: number, path: path)
             guard writesFileAttributes.load(ordering: .relaxed) else { return true }
@@ -96,12 +100,6 @@ package final class ContentStore: Sendable {
     /// Enables the extended attributes of files stored from now on. On ext4 they take a block each.
     package func writeFileAttributes() {
         writesFileAttributes.store(true, ordering: .relaxed)
-    }
-
-    private func holds(_ bytes: UnsafeRawBufferPointer, _ image: StoredImage) -> Bool {
-        FileDescriptor.contents(
-            of: image.relativePath, in: directory.handle, size: bytes.count
-        ).whole?.elementsEqual(bytes) ?? false
     }
 
     /// Protects an existing file from removal until ``unpin(_:)``, for a pending row.

@@ -254,6 +254,28 @@ extension FileDescriptor {
         }
     }
 
+    /// Whether a regular file has these bytes. Reads it in pieces, since the bytes are in memory.
+    static func holds(
+        _ bytes: UnsafeRawBufferPointer, _ name: String, in parent: FileDescriptor
+    ) -> Bool {
+        guard let file = regularFile(name, in: parent, size: bytes.count).whole else {
+            return false
+        }
+        return withUnsafeTemporaryAllocation(byteCount: 256 << 10, alignment: 16) { buffer in
+            var rest = bytes[...]
+            while !rest.isEmpty {
+                let piece = UnsafeMutableRawBufferPointer(rebasing: buffer.prefix(rest.count))
+                guard let read = piece.baseAddress,
+                    let expected = UnsafeRawBufferPointer(rebasing: rest).baseAddress,
+                    fill(piece, from: file).count == piece.count,
+                    memcmp(read, expected, piece.count) == 0
+                else { return false }
+                rest = rest.dropFirst(piece.count)
+            }
+            return true
+        }
+    }
+
     /// A limit for sizes in damaged rows: no stored format reaches 4 GiB.
     static let mostBytes = 1 << 32
 
