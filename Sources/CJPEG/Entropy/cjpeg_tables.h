@@ -31,10 +31,13 @@ typedef struct {
 
 /// Rounds to nearest, halves to even: next to 1.5·2²³ a float has no fraction. That vectorises on
 /// every x86-64 and arm64, where a call of `lrintf` may not.
-INLINED int cjpeg_requantised(int value, float ratio) {
+INLINED int cjpeg_rounded(float value) {
     const float magic = 12582912.0f;
-    float scaled = (float)value * ratio;
-    return (int)((scaled + magic) - magic);
+    return (int)((value + magic) - magic);
+}
+
+INLINED int cjpeg_requantised(int value, float ratio) {
+    return cjpeg_rounded((float)value * ratio);
 }
 
 INLINED unsigned cjpeg_category(int value) {

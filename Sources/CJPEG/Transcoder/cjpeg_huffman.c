@@ -10,6 +10,9 @@
 // libjpeg offers standard tables, or optimal ones for a second pass over everything. Tables from a
 // sample give nearly the optimal size at nearly no cost; see `sample_blocks` for figures.
 
+/// The most rows of blocks that are all counted.
+enum { MOST_WHOLE_ROWS = 32 };
+
 enum { SYMBOLS = 256, LONGEST = 16, DC_CATEGORIES = 12, AC_CATEGORIES = 11 };
 
 typedef struct {
@@ -136,22 +139,28 @@ void cjpeg_make_best_table(const uint32_t counts[SYMBOLS], JHUFF_TBL *table) {
     make_table(leaves, count, table);
 }
 
-/// Makes a table from a sample, which may lack symbols that occur later.
+/// Makes a table from a sample, which may lack symbols that occur later, or from all blocks. Blocks
+/// that only fill an MCU are not counted; they have the first symbol.
 static void make_table_of_sample(
-    const uint32_t *counts, const uint8_t *symbols, int count, JHUFF_TBL *table) {
+    const uint32_t *counts, const uint8_t *symbols, int count, bool is_whole, JHUFF_TBL *table) {
     leaf leaves[MOST_LEAVES];
+    int used = 0;
     for (int index = 0; index < count; index++) {
-        leaves[index] = leaf_of((uint64_t)counts[symbols[index]] * 16 + 1, symbols[index]);
+        uint32_t frequency = counts[symbols[index]];
+        if (is_whole && frequency == 0 && index > 0) continue;
+        leaves[used++] = leaf_of((uint64_t)frequency * 16 + 1, symbols[index]);
     }
-    make_table(leaves, count, table);
+    make_table(leaves, used, table);
 }
 
-/// Counts about a dozen rows of blocks, spread over the image.
+/// Counts all rows of blocks of a small picture, where codes of unused symbols would be a large
+/// part of the file, else about a dozen rows, spread over the image. Returns whether it counted
+/// all.
 ///
 /// Measured on 28 photographs, quality 88 to 85, one core, all work included. Standard tables: 382
 /// Mpixel/s at 0.954 of the source's size; every eighth row: 349 at 0.918; optimal ones: 0.916 at
 /// three fifths of the first speed.
-static void sample_blocks(
+static bool sample_blocks(
     j_decompress_ptr source, int index, jvirt_barray_ptr coefficients, bool is_transposed,
     statistics *counts) {
     const jpeg_component_info *component = &source->comp_info[index];
@@ -160,7 +169,7 @@ static void sample_blocks(
         width = component->height_in_blocks;
         height = component->width_in_blocks;
     }
-    JDIMENSION step = 1 + height / 12;
+    JDIMENSION step = height <= MOST_WHOLE_ROWS ? 1 : 1 + height / 12;
     for (JDIMENSION row = step / 2; row < height; row += step) {
         JBLOCKARRAY blocks = source->mem->access_virt_barray(
             (j_common_ptr)source, coefficients, row, 1, FALSE);
@@ -171,6 +180,7 @@ static void sample_blocks(
             previous_dc = block[0];
         }
     }
+    return step == 1;
 }
 
 void cjpeg_choose_huffman_tables(
@@ -189,16 +199,21 @@ void cjpeg_choose_huffman_tables(
     for (int slot = 0; slot < 2; slot++) {
         statistics counts;
         memset(&counts, 0, sizeof counts);
-        bool is_used = false;
+        bool is_used = false, is_whole = true;
         for (int index = 0; index < target->num_components; index++) {
             // The library's defaults use one slot for both tables of a component.
             if (target->comp_info[index].dc_tbl_no != slot) continue;
-            sample_blocks(source, index, coefficients[index], is_transposed, &counts);
+            if (!sample_blocks(source, index, coefficients[index], is_transposed, &counts)) {
+                is_whole = false;
+            }
             is_used = true;
         }
         if (!is_used || target->dc_huff_tbl_ptrs[slot] == NULL
             || target->ac_huff_tbl_ptrs[slot] == NULL) continue;
-        make_table_of_sample(counts.dc, dc_symbols, DC_CATEGORIES, target->dc_huff_tbl_ptrs[slot]);
-        make_table_of_sample(counts.ac, ac_symbols, ac_count, target->ac_huff_tbl_ptrs[slot]);
+        // Differences of means depend on the order of blocks, so any may occur.
+        make_table_of_sample(
+            counts.dc, dc_symbols, DC_CATEGORIES, false, target->dc_huff_tbl_ptrs[slot]);
+        make_table_of_sample(
+            counts.ac, ac_symbols, ac_count, is_whole, target->ac_huff_tbl_ptrs[slot]);
     }
 }

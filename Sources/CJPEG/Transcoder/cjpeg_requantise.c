@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cjpeg_halving.h"
 #include "cjpeg_huffman.h"
 #include "cjpeg_preview.h"
 #include "cjpeg_tables.h"
@@ -28,12 +29,13 @@ static bool flips_y(int orientation) {
 
 /// Whether the orientation can be applied to whole blocks, as `jpegtran -perfect` requires. The
 /// edge that becomes the left or top edge must not cut through a block, since the block's padding
-/// would show there. Call it after `jpeg_read_header`.
-static bool cjpeg_can_turn(j_decompress_ptr source, int orientation) {
+/// would show there. `horizontal` and `vertical` are the largest sampling factors.
+static bool cjpeg_can_turn(
+    j_decompress_ptr source, int orientation, int horizontal, int vertical) {
     // A single component is coded block by block, with any sampling factors (ITU-T T.81, A.2.2).
     bool is_single = source->num_components == 1;
-    JDIMENSION width = DCTSIZE * (JDIMENSION)(is_single ? 1 : source->max_h_samp_factor);
-    JDIMENSION height = DCTSIZE * (JDIMENSION)(is_single ? 1 : source->max_v_samp_factor);
+    JDIMENSION width = DCTSIZE * (JDIMENSION)(is_single ? 1 : horizontal);
+    JDIMENSION height = DCTSIZE * (JDIMENSION)(is_single ? 1 : vertical);
     return (!flips_x(orientation) || source->image_width % width == 0)
         && (!flips_y(orientation) || source->image_height % height == 0);
 }
@@ -43,24 +45,23 @@ static JDIMENSION rounded_up(JDIMENSION value, int step) {
     return (value + size - 1) / size * size;
 }
 
-/// Requests an array of turned coefficients for each component, which `jpeg_read_coefficients`
-/// allocates. May jump to the library's error handler.
-static void cjpeg_request_turned(j_decompress_ptr source, int orientation, jvirt_barray_ptr *turned) {
-    for (int index = 0; index < source->num_components; index++) {
-        const jpeg_component_info *component = &source->comp_info[index];
-        JDIMENSION columns = component->width_in_blocks, rows = component->height_in_blocks;
-        int horizontal = component->h_samp_factor, vertical = component->v_samp_factor;
-        if (cjpeg_is_transposing(orientation)) {
-            columns = component->height_in_blocks;
-            rows = component->width_in_blocks;
-            horizontal = component->v_samp_factor;
-            vertical = component->h_samp_factor;
-        }
-        // The encoder needs whole MCUs. Blocks beyond the picture are zeroed and not coded.
-        turned[index] = source->mem->request_virt_barray(
-            (j_common_ptr)source, JPOOL_IMAGE, TRUE, rounded_up(columns, horizontal),
-            rounded_up(rows, vertical), (JDIMENSION)vertical);
+/// Makes an array for a component's turned coefficients.
+static jvirt_barray_ptr make_turned(j_decompress_ptr source, int index, int orientation) {
+    const jpeg_component_info *component = &source->comp_info[index];
+    JDIMENSION columns = component->width_in_blocks, rows = component->height_in_blocks;
+    int horizontal = component->h_samp_factor, vertical = component->v_samp_factor;
+    if (cjpeg_is_transposing(orientation)) {
+        columns = component->height_in_blocks;
+        rows = component->width_in_blocks;
+        horizontal = component->v_samp_factor;
+        vertical = component->h_samp_factor;
     }
+    // The encoder needs whole MCUs. Blocks beyond the picture are zeroed and not coded.
+    jvirt_barray_ptr turned = source->mem->request_virt_barray(
+        (j_common_ptr)source, JPOOL_IMAGE, TRUE, rounded_up(columns, horizontal),
+        rounded_up(rows, vertical), (JDIMENSION)vertical);
+    source->mem->realize_virt_arrays((j_common_ptr)source);
+    return turned;
 }
 
 /// For each coefficient of a turned block, its place in the source block and its sign. Mirroring
@@ -84,8 +85,9 @@ static block_map make_map(int orientation) {
 }
 
 static void turn_component(
-    j_decompress_ptr source, int index, int orientation, jvirt_barray_ptr from,
-    jvirt_barray_ptr to) {
+    j_decompress_ptr source, int index, int orientation, jvirt_barray_ptr *coefficients) {
+    jvirt_barray_ptr from = coefficients[index], to = make_turned(source, index, orientation);
+    coefficients[index] = to;
     const jpeg_component_info *component = &source->comp_info[index];
     JDIMENSION width = component->width_in_blocks, height = component->height_in_blocks;
     bool is_transposing = cjpeg_is_transposing(orientation);
@@ -146,16 +148,16 @@ static void transpose_parameters(j_compress_ptr target) {
     }
 }
 
-/// Applies the orientation to the coefficients. Sets the target's size, density, sampling factors
-/// and quantisation tables, after it was given the source's parameters. May jump to the library's
-/// error handler, and when the source's session is interrupted.
+/// Replaces the arrays of coefficients by turned ones. Sets the target's size, density, sampling
+/// factors and quantisation tables, after it was given the source's parameters. May jump to the
+/// library's error handler, and when the source's session is interrupted.
 ///
 /// Lossless: coefficients move and change signs.
 static void cjpeg_turn(
     j_decompress_ptr source, j_compress_ptr target, int orientation,
-    jvirt_barray_ptr *coefficients, jvirt_barray_ptr *turned) {
+    jvirt_barray_ptr *coefficients) {
     for (int index = 0; index < source->num_components; index++) {
-        turn_component(source, index, orientation, coefficients[index], turned[index]);
+        turn_component(source, index, orientation, coefficients);
     }
     if (cjpeg_is_transposing(orientation)) transpose_parameters(target);
 }
@@ -256,10 +258,12 @@ static bool has_codes(const JCOEF *coefficients, size_t blocks) {
     return true;
 }
 
+/// Requantises the first `components`.
 static void requantise(
-    cjpeg_session *s, jvirt_barray_ptr *coefficients, const target_tables *targets) {
+    cjpeg_session *s, int components, jvirt_barray_ptr *coefficients,
+    const target_tables *targets) {
     j_decompress_ptr cinfo = &s->decompress;
-    for (int index = 0; index < cinfo->num_components; index++) {
+    for (int index = 0; index < components; index++) {
         jpeg_component_info *component = &cinfo->comp_info[index];
         int slot = component->quant_tbl_no;
         bool is_coarser = targets->is_coarser[slot];
@@ -269,20 +273,14 @@ static void requantise(
             ratio[position] = (float)component->quant_table->quantval[position]
                 / (float)targets->tables[slot].quantval[position];
         }
-        JDIMENSION height = component->height_in_blocks;
-        JDIMENSION step = (JDIMENSION)component->v_samp_factor;
-        for (JDIMENSION row = 0; row < height; row += step) {
-            JDIMENSION rows = step < height - row ? step : height - row;
-            JBLOCKARRAY blocks = cinfo->mem->access_virt_barray(
-                (j_common_ptr)cinfo, coefficients[index], row, rows, TRUE);
-            for (JDIMENSION line = 0; line < rows; line++) {
-                JCOEF *row_start = blocks[line][0];
-                JDIMENSION width = component->width_in_blocks;
-                cjpeg_check_interruption(s, (uint64_t)width * DCTSIZE2);
-                if (is_coarser) requantise_row(row_start, width, ratio);
-                if (is_suspicious(row_start, width) && !has_codes(row_start, width)) {
-                    cjpeg_fail(s, CCODEC_FAILED, "a coefficient too large for a baseline file");
-                }
+        JDIMENSION width = component->width_in_blocks;
+        for (JDIMENSION y = 0; y < component->height_in_blocks; y++) {
+            JCOEF *row = cinfo->mem->access_virt_barray(
+                (j_common_ptr)cinfo, coefficients[index], y, 1, TRUE)[0][0];
+            cjpeg_check_interruption(s, (uint64_t)width * DCTSIZE2);
+            if (is_coarser) requantise_row(row, width, ratio);
+            if (is_suspicious(row, width) && !has_codes(row, width)) {
+                cjpeg_fail(s, CCODEC_FAILED, "a coefficient too large for a baseline file");
             }
         }
     }
@@ -290,15 +288,29 @@ static void requantise(
 
 /// Whether the picture is turned.
 static bool turns_picture(cjpeg_session *s, const cjpeg_rewriting *rewriting) {
-    return rewriting->orientation != 1 && cjpeg_can_turn(&s->decompress, rewriting->orientation);
+    j_decompress_ptr source = &s->decompress;
+    return rewriting->orientation != 1
+        && cjpeg_can_turn(
+            source, rewriting->orientation, source->max_h_samp_factor, source->max_v_samp_factor);
+}
+
+/// Whether chroma may be halved: where that does not keep the picture from being turned.
+static bool may_halve(
+    cjpeg_session *s, const cjpeg_rewriting *rewriting, const target_tables *tables) {
+    j_decompress_ptr source = &s->decompress;
+    return rewriting->may_halve_chroma && tables->is_any_coarser && cjpeg_has_whole_chroma(source)
+        && (!turns_picture(s, rewriting) || cjpeg_can_turn(source, rewriting->orientation, 2, 2));
+}
+
+static void begin_encoding(cjpeg_session *s) {
+    s->encode_begin = cinterruption_processor_time();
+    s->is_encoding = true;
 }
 
 /// Gives the open target the source's parameters and the tables.
 static void begin_writing(cjpeg_session *s, const cjpeg_rewriting *rewriting, const target_tables *tables) {
     j_decompress_ptr source = &s->decompress;
     j_compress_ptr target = &s->compress;
-    s->encode_begin = cinterruption_processor_time();
-    s->is_encoding = true;
     jpeg_copy_critical_parameters(source, target);
     // The library would mark every CMYK file as Adobe's.
     if (source->jpeg_color_space == JCS_CMYK) {
@@ -321,7 +333,7 @@ static void begin_writing(cjpeg_session *s, const cjpeg_rewriting *rewriting, co
 /// is open.
 static void write_again(
     cjpeg_session *s, const cjpeg_rewriting *rewriting, jvirt_barray_ptr *coefficients,
-    jvirt_barray_ptr *turned, cjpeg_result *result) {
+    cjpeg_result *result) {
     j_decompress_ptr source = &s->decompress;
     j_compress_ptr target = &s->compress;
     int orientation = rewriting->orientation;
@@ -333,11 +345,20 @@ static void write_again(
     bool changes = tables.is_any_coarser || turns || rewriting->is_unconditional;
     if (!is_known || !changes) return;
 
+    begin_encoding(s);
+    int components = source->num_components;
+    bool halves = may_halve(s, rewriting, &tables) && cjpeg_halves_well(s, coefficients);
+    if (halves) {
+        cjpeg_halve_chroma(s, tables.tables, coefficients);
+        components = 1;
+    }
     begin_writing(s, rewriting, &tables);
-    requantise(s, coefficients, &tables);
+    requantise(s, components, coefficients, &tables);
     if (turns) {
-        cjpeg_turn(source, target, orientation, coefficients, turned);
-        coefficients = turned;
+        cjpeg_turn(source, target, orientation, coefficients);
+    } else if (halves) {
+        // The encoder reads two rows of luma at a time, the decoder's array gives one.
+        turn_component(source, 0, 1, coefficients);
     }
     if (tables.is_any_coarser) {
         // Baseline for progressive sources, too: their ten scans would cost as many passes. If
@@ -390,6 +411,7 @@ static bool transcode(
     cjpeg_note_source(s, result);
     if (cjpeg_wants_preview(s)) cjpeg_note_blocks(s, &symbols.preview);
     result->decode_nanoseconds = cinterruption_processor_time() - begin;
+    begin_encoding(s);
     begin_writing(s, rewriting, tables);
     // Writes the first segments and reads no coefficient; the rest is written here.
     jpeg_write_coefficients(&s->compress, NULL);
@@ -419,18 +441,17 @@ static ccodec_status run_requantise(
         result->decode_nanoseconds = cinterruption_processor_time() - begin;
         return CCODEC_OK;
     }
-    if (is_known && tables.is_any_coarser && !turns && transcode(s, rewriting, &tables, begin, result)) {
+    if (is_known && tables.is_any_coarser && !turns && !may_halve(s, rewriting, &tables)
+        && transcode(s, rewriting, &tables, begin, result)) {
         return CCODEC_OK;
     }
-    jvirt_barray_ptr turned[MAX_COMPONENTS];
-    if (turns) cjpeg_request_turned(source, orientation, turned);
     jvirt_barray_ptr *coefficients = jpeg_read_coefficients(source);
     cjpeg_require_all_components(s);
     cjpeg_note_source(s, result);
     // Before requantisation changes them.
     if (cjpeg_wants_preview(s)) cjpeg_note_coefficients(s, coefficients);
     result->decode_nanoseconds = cinterruption_processor_time() - begin;
-    write_again(s, rewriting, coefficients, turned, result);
+    write_again(s, rewriting, coefficients, result);
     return CCODEC_OK;
 }
 

@@ -109,6 +109,8 @@ typedef struct {
     /// Whether libjpeg's coefficient arrays are used even where the transcoder could do it: the
     /// reference in comparisons.
     bool takes_coefficients;
+    /// Whether chroma without subsampling may be halved where it becomes coarser.
+    bool may_halve_chroma;
     /// Whether the coefficients are written again even if nothing would change.
     bool is_unconditional;
     size_t maximum_output;
@@ -120,8 +122,9 @@ typedef struct {
 ///
 /// `result->bytes` stays NULL with `CCODEC_OK` when nothing would change, or when the output would
 /// reach `maximum_output` bytes. The output is baseline (or sequential) Huffman; it is progressive
-/// only where a progressive source is turned and not coarsened. Sampling factors, colour space,
-/// component identifiers and density are the source's.
+/// only where a progressive source is turned and not coarsened. Colour space, component identifiers
+/// and density are the source's, and so are sampling factors unless chroma is halved: where 4:4:4
+/// becomes coarser and has little fine detail in its colours.
 ///
 /// Single-scan baseline files that only become coarser are transcoded symbol by symbol. All others,
 /// and everything unusual, take libjpeg's path, which alone words errors.

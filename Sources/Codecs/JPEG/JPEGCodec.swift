@@ -39,10 +39,13 @@ extension JPEGSource {
             let buffer = (recipe.keepsLarger ? 4 : 2) * basis.source
             // The first result is kept during the search for smaller ones.
             let output = recipe.maximumStoredBytes == nil ? buffer : 2 * buffer
-            // Turned coefficients exist together with the original ones. The symbols of a
-            // transcoded file take no more, nor does the preview of a large one.
+            // Turned coefficients exist together with the original ones; of 4:4:4, which has six
+            // bytes a pixel, so does half as much for halved chroma. The symbols of a transcoded
+            // file take no more, nor does the preview of a large one.
+            let isWhole = header.channels == 3 && all >= 5 * basis.pixels
+            let arrays = basis.isTurned ? 2 * all : isWhole ? all + all / 2 : all
             return MemoryEstimate(
-                peak: basis.margin + preview + all * (basis.isTurned ? 2 : 1) + output,
+                peak: basis.margin + preview + arrays + output,
                 result: buffer, raster: 0)
         case .encoded(.png):
             let decoded = max(basis.rows, basis.turnedRows)

@@ -112,7 +112,8 @@ struct JPEGRewriting {
                             segments_length: segments.count, orientation: Int32(orientation),
                             orientation_segment: tag.baseAddress,
                             orientation_segment_length: tag.count, writes_own_segments: !keepsAll,
-                            takes_coefficients: false, is_unconditional: isUnconditional,
+                            takes_coefficients: false, may_halve_chroma: true,
+                            is_unconditional: isUnconditional,
                             maximum_output: maximumBytes)
                         return cjpeg_requantise(
                             jpeg.bytes, source.count, limits, &rewriting, result, message)

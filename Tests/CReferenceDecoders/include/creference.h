@@ -54,7 +54,8 @@ void creference_turn(
 
 /// Whether `output` has the DCT coefficients of `source` with the orientation applied (1 for none).
 /// Each must be rounded to the nearest multiple of a step that is not finer than the source's.
-/// Colour space and sampling factors must match. `message` names the first difference.
+/// Colour space and sampling factors must match, except that 4:4:4 may become 4:2:0; then only luma
+/// is compared. `message` names the first difference.
 bool creference_has_same_coefficients(
     const uint8_t *source, size_t source_length, const uint8_t *output, size_t output_length,
     int orientation, char *message);

@@ -57,6 +57,10 @@ struct MemoryEstimateTests {
         for recipe in ["webp,1920", "avif,1920", "auto,1920"] {
             members.append(Member(source: grey, recipe: recipe))
         }
+        let whole = PictureSource(format: .jpeg, megapixels: 4, hasWholeChroma: true)
+        for recipe in ["jpeg", "jpeg,1920"] {
+            members.append(Member(source: whole, recipe: recipe))
+        }
         for source in PictureSource.all(megapixels: [2]) {
             for recipe in ["webp", "original"] {
                 members.append(Member(source: source, recipe: recipe))

@@ -205,7 +205,8 @@ import Testing
             guard try imageHeader(source).pixels < 1_000_000 else { continue }
             let result = try stored(source)
             let quality = try Pixels(jpeg: source).peakSignalToNoise(Pixels(jpeg: result.bytes))
-            #expect(quality > 33, "\(path)")
+            // Of 4:4:4, chroma is halved.
+            #expect(quality > 32, "\(path)")
         }
     }
 }

@@ -17,6 +17,8 @@ struct PictureSource: CustomStringConvertible, Hashable {
     var megapixels: Int
     var hasAlpha = false
     var isGrey = false
+    /// JPEG only: 4:4:4, whatever its encoder would choose.
+    var hasWholeChroma = false
 
     static func all(megapixels: [Int]) -> [PictureSource] {
         megapixels.flatMap { megapixels in
@@ -34,6 +36,7 @@ struct PictureSource: CustomStringConvertible, Hashable {
 
     var description: String {
         "\(format) of \(megapixels) MP" + (hasAlpha ? " with alpha" : "") + (isGrey ? ", grey" : "")
+            + (hasWholeChroma ? ", 4:4:4" : "")
     }
 
     /// The files of the last source, since tests take one source after the other.
@@ -46,12 +49,20 @@ struct PictureSource: CustomStringConvertible, Hashable {
         var recipe = Recipe(quality: 90)
         recipe.effort = .fast
         let interruption = Interruption(CodecLimits(maximumTime: .seconds(600)), nil)
-        let image = try format.image(
-            of: raster(of: content, interruption), metadata: .none, by: recipe, interruption)
-        guard case .encoded(let encoded) = image.output else {
-            throw CodecError.encodingFailed("no output")
+        let raster = try raster(of: content, interruption)
+        let made: [UInt8]
+        if hasWholeChroma {
+            made = try JPEGEncoding.encoded(
+                upright: raster, halvesChroma: false, metadata: .none, by: recipe, interruption
+            ).withUnsafeBytes { [UInt8]($0) }
+        } else {
+            let image = try format.image(
+                of: raster, metadata: .none, by: recipe, interruption)
+            guard case .encoded(let encoded) = image.output else {
+                throw CodecError.encodingFailed("no output")
+            }
+            made = encoded.withUnsafeBytes { [UInt8]($0) }
         }
-        let made = encoded.withUnsafeBytes { [UInt8]($0) }
         Self.known.withLock { known in
             if known?.source != self { known = (self, [:]) }
             known?.files[content] = made

@@ -38,12 +38,12 @@ struct Pixels: Equatable {
     }
 
     /// Encodes with the C boundary.
-    func jpeg(quality: Int) throws -> [UInt8] {
+    func jpeg(quality: Int, halvesChroma: Bool = true) throws -> [UInt8] {
         var result = cjpeg_result()
         var message = [CChar](repeating: 0, count: Int(CCODEC_MESSAGE_BYTES))
         let status = cjpeg_encode(
             samples, width * channels, UInt32(width), UInt32(height), Int32(channels),
-            Int32(quality), true, nil, 0, .max / 4, nil, &result, &message)
+            Int32(quality), halvesChroma, nil, 0, .max / 4, nil, &result, &message)
         try #require(status == CCODEC_OK)
         let start = try #require(result.bytes)
         defer { free(start) }
