@@ -80,8 +80,7 @@ extension CodecError: CustomStringConvertible {
     }
 }
 
-/// A fault of a file that loses no pixel, or a loss that the picture does not show. The image is
-/// stored all the same.
+/// A fault of a file, or a part of it that is left out, although the image is stored.
 package struct ImageWarning: Hashable, Sendable {
     /// A sentence without a full stop.
     package let text: String

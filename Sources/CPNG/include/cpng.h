@@ -62,7 +62,7 @@ typedef struct {
     bool has_transparency;
     /// Whether image data was unpacked in one call; it makes no other difference.
     bool is_whole;
-    /// Whether that may have failed because of the data, or the data is unended.
+    /// Whether unpacking in one call may have failed because of the data, or its end is missing.
     bool is_unusual;
     uint64_t nanoseconds;
     /// The interruption of the limits used for reading; NULL for none.

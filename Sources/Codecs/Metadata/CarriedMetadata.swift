@@ -78,27 +78,44 @@ struct MetadataRoom {
 
 /// A packet of XMP (ISO 16684-1).
 enum XMPPacket {
+    /// Whether it is text with an element, without characters that XML forbids (section 2.2).
     static func isWhole(_ packet: [UInt8]) -> Bool {
-        packet.contains(UInt8(ascii: "<")) && String(validating: packet, as: UTF8.self) != nil
+        packet.contains(UInt8(ascii: "<"))
+            && packet.allSatisfy { $0 >= 0x20 || [0x09, 0x0A, 0x0D].contains($0) }
+            && String(validating: packet, as: UTF8.self) != nil
     }
 
-    /// Returns the packet with orientation 1 in place of another.
+    /// Properties that do not hold for new pixels, with the digit that replaces those of their
+    /// values: the orientation, a motion video and a gain map.
+    private static let properties: [(name: [UInt8], digit: UInt8)] = [
+        (Array("tiff:Orientation".utf8), UInt8(ascii: "1")),
+        (Array("Camera:MotionPhoto".utf8), UInt8(ascii: "0")),
+        (Array("Camera:MicroVideo".utf8), UInt8(ascii: "0")),
+        (Array("hdrgm:Version".utf8), UInt8(ascii: "0")),
+    ]
+
+    /// Returns the packet of pixels that have their orientation applied and no companions.
     static func upright(_ packet: [UInt8]) -> [UInt8] {
         var result = packet
-        for place in orientations(in: packet) { result[place] = UInt8(ascii: "1") }
+        for (name, digit) in properties {
+            for place in digits(of: name, in: packet) { result[place] = digit }
+        }
         return result
     }
 
-    /// The places of the values: `tiff:Orientation="6"`, or `<tiff:Orientation>6<`.
-    private static func orientations(in packet: [UInt8]) -> [Int] {
-        let name = Array("tiff:Orientation".utf8)
-        let other = Set("\t\n\r =\"'>".utf8)
-        return packet.indices.compactMap { start in
-            guard packet[start] == name[0], packet[start...].starts(with: name) else { return nil }
-            let value = packet[(start + name.count)...].firstIndex { !other.contains($0) }
-            return value.flatMap {
-                (UInt8(ascii: "2")...UInt8(ascii: "8")).contains(packet[$0]) ? $0 : nil
-            }
+    /// The places of a property's digits: `tiff:Orientation="6"`, or `<tiff:Orientation>6<`.
+    private static func digits(of name: [UInt8], in packet: [UInt8]) -> [Int] {
+        let before = Set("\t\n\r =\"'>".utf8)
+        return packet.indices.flatMap { start -> [Int] in
+            guard packet[start] == name[0], packet[start...].starts(with: name) else { return [] }
+            let value = packet[(start + name.count)...].drop { before.contains($0) }
+            return value.indices.prefix {
+                packet[$0] == UInt8(ascii: ".") || isDigit(packet[$0])
+            }.filter { isDigit(packet[$0]) }
         }
+    }
+
+    private static func isDigit(_ byte: UInt8) -> Bool {
+        (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
     }
 }

@@ -289,5 +289,4 @@ struct PNGSource: ImageDecoding {
         }
         return rows
     }
-
 }

@@ -85,9 +85,11 @@ extension ImageFormat {
                 (3...4).contains(bytes[12]) && bytes[13] <= 1)
         case .pnm: PNMContainer.recognition(of: bytes)
         case .icns:
-            // The length of the file, and that of the first element.
+            // The length of the file, below those that four letters make, and that of the first
+            // element.
             Recognition(of: bytes, by: Array("icns".utf8) + unknown(12)).confirmed(
-                bytes.bigEndian32(at: 4) >= 16 && bytes.bigEndian32(at: 12) >= 8)
+                (16..<1 << 29).contains(bytes.bigEndian32(at: 4))
+                    && (8...bytes.bigEndian32(at: 4)).contains(bytes.bigEndian32(at: 12)))
         case .exr:
             Recognition(of: bytes, by: EXRContainer.magic + [2])
         }

@@ -47,6 +47,9 @@ enum DDSContainer: ImageContainer {
             let hasMipmaps = field(8) & 0x2_0000 != 0
             let faces = field(112) & 0x200 == 0 ? 1 : (field(112) & 0xFC00).nonzeroBitCount
             let textures = isExtended ? field(140) * (field(136) & 4 == 0 ? 1 : 6) : faces
+            guard isExtended || field(80) & 4 != 0 || field(88) > 0 else {
+                throw .broken("pixels of no bits")
+            }
             guard let pixels = isExtended ? Pixels(dxgi: field(128)) : Pixels(source) else {
                 bytes = nil
                 return

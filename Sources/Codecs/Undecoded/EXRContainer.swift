@@ -110,7 +110,7 @@ enum EXRContainer: ImageContainer {
             _ source: UnsafeRawBufferPointer, from start: Int
         ) throws(CodecError) -> Int {
             var offset = start
-            while true {
+            for _ in 0..<CodecLimits.maximumPieces {
                 guard offset < source.count else { throw .cutHeader }
                 if source[offset] == 0 { return offset + 1 }
                 let name = try EXRContainer.text(source, from: offset)
@@ -122,6 +122,7 @@ enum EXRContainer: ImageContainer {
                 note(String(decoding: name, as: UTF8.self), source, place..<place + bytes)
                 offset = place + bytes
             }
+            throw .limitExceeded("more than \(CodecLimits.maximumPieces) attributes")
         }
 
         private mutating func note(
@@ -150,7 +151,10 @@ enum EXRContainer: ImageContainer {
         /// The number of chunks.
         var chunks: Int {
             get throws(CodecError) {
-                if let chunkCount { return chunkCount }
+                if let chunkCount {
+                    guard chunkCount > 0 else { throw .broken("an image without pixels") }
+                    return chunkCount
+                }
                 guard let (width, height) = data?.size, width > 0, height > 0 else {
                     throw .broken("no data window")
                 }

@@ -145,6 +145,26 @@ struct ContainerTests {
         }
     }
 
+    /// Headers that announce no data would make any file complete.
+    @Test func refusesPicturesWithoutData() throws {
+        let changes: [(name: String, mark: String, distance: Int)] = [
+            // The bits of a pixel, and the number of chunks.
+            ("DDS of RGB", "DDS ", 88), ("EXR of two parts", "chunkCount\0int\0", 19),
+        ]
+        for (name, mark, distance) in changes {
+            var bytes = try #require(HandmadeContainer.all.first { $0.name == name }).bytes
+            let place = try #require(
+                bytes.indices.first { bytes[$0...].starts(with: mark.utf8) })
+            bytes.replaceSubrange(place + distance..<place + distance + 4, with: [0, 0, 0, 0])
+            guard case .failure(.corrupt) = storedAsItCame(bytes) else {
+                Issue.record("\(name)")
+                continue
+            }
+        }
+        let text = Array("icns files hold pictures of several sizes".utf8)
+        #expect(text.withUnsafeBytes { sniffed($0) } == nil)
+    }
+
     @Test func checksKnownSizes() {
         let heic = HandmadeContainer.all[0].bytes
         let limits = CodecLimits(maximumPixels: 1440 * 960 - 1)

@@ -159,13 +159,18 @@ import Testing
         bytes.withUnsafeBytes { sniffed($0)?.rawValue }
     }
 
-    @Test func orientationOfXMPIsThatOfThePixels() {
+    /// Orientation, videos and gain maps of XMP are those of new pixels.
+    @Test func propertiesOfXMPAreThoseOfThePixels() {
         let texts = [
             ("<x tiff:Orientation=\"6\"/>", "<x tiff:Orientation=\"1\"/>"),
             ("<x tiff:Orientation = '8'/>", "<x tiff:Orientation = '1'/>"),
             ("<tiff:Orientation>3</tiff:Orientation>", "<tiff:Orientation>1</tiff:Orientation>"),
             ("<tiff:Orientation>1</tiff:Orientation>", "<tiff:Orientation>1</tiff:Orientation>"),
             ("<x tiff:Orientation", "<x tiff:Orientation"), ("6", "6"), ("", ""),
+            ("<x GCamera:MotionPhoto='1'", "<x GCamera:MotionPhoto='0'"),
+            ("<x GCamera:MotionPhotoVersion='1'", "<x GCamera:MotionPhotoVersion='1'"),
+            ("<x hdrgm:Version=\"1.0\"", "<x hdrgm:Version=\"0.0\""),
+            ("<GCamera:MicroVideo>1<", "<GCamera:MicroVideo>0<"),
         ]
         for (before, after) in texts {
             #expect(XMPPacket.upright(Array(before.utf8)) == Array(after.utf8))
@@ -175,7 +180,7 @@ import Testing
     @Test func leavesOutMalformedAndTooLongXMP() throws {
         let jpeg = Samples.baselineJPEG
         let name = Array("http://ns.adobe.com/xap/1.0/\0".utf8)
-        for packet in [[0x3C, 0xFF, 0x3E], Array("no markup".utf8), []] as [[UInt8]] {
+        for packet in [[0x3C, 0xFF, 0x3E], [0x3C, 0, 0x3E], Array("no markup".utf8), []] as [[UInt8]] {
             let source = JPEGTests.inserting(JPEGFile.segment(0xE1, name + packet), into: jpeg)
             let recipe = Recipe(.none, encoding: .png)
             #expect(try metadata(stored(source, recipe).bytes)[.xmp] == nil)
