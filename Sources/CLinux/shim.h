@@ -2,6 +2,7 @@
 // feature macros or headers.
 #include <fcntl.h>
 #include <linux/errno.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <sched.h>
 #include <spawn.h>

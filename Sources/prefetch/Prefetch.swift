@@ -55,6 +55,7 @@ struct Prefetch: ParsableCommand {
         signal(SIGPIPE, SIG_IGN)
         signal(SIGXFSZ, SIG_IGN)
         ccrash_install()
+        FreedMemory.returnLargeBlocks()
         OpenFiles.raiseLimit()
         let arguments = CommandArguments.normalized(
             ProcessArguments.all, subcommands: subcommands)

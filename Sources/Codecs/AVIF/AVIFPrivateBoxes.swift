@@ -7,7 +7,7 @@
         private enum Place {
             case file, movie, track, description, properties
 
-            /// The types that are private here, apart from those that are private everywhere.
+            /// The types that are private here; `uuid` and some others are everywhere.
             var types: [UInt32] {
                 switch self {
                 case .file:

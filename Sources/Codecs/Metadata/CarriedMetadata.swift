@@ -85,8 +85,8 @@ enum XMPPacket {
             && String(validating: packet, as: UTF8.self) != nil
     }
 
-    /// Properties that do not hold for new pixels, with the digit that replaces those of their
-    /// values: the orientation, a motion video and a gain map.
+    /// Properties that do not hold for new pixels, with the digit to write over their values: the
+    /// orientation, a motion video and a gain map.
     private static let properties: [(name: [UInt8], digit: UInt8)] = [
         (Array("tiff:Orientation".utf8), UInt8(ascii: "1")),
         (Array("Camera:MotionPhoto".utf8), UInt8(ascii: "0")),

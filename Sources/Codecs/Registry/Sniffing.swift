@@ -85,8 +85,7 @@ extension ImageFormat {
                 (3...4).contains(bytes[12]) && bytes[13] <= 1)
         case .pnm: PNMContainer.recognition(of: bytes)
         case .icns:
-            // The length of the file, below those that four letters make, and that of the first
-            // element.
+            // The lengths of the file and the first element. Four letters make a larger one.
             Recognition(of: bytes, by: Array("icns".utf8) + unknown(12)).confirmed(
                 (16..<1 << 29).contains(bytes.bigEndian32(at: 4))
                     && (8...bytes.bigEndian32(at: 4)).contains(bytes.bigEndian32(at: 12)))

@@ -39,6 +39,15 @@ enum AddressSpace {
     }
 }
 
+enum FreedMemory {
+    /// Lets `free` return the memory of pictures to the system. By itself the C library keeps up to
+    /// 64 MiB for each thread.
+    static func returnLargeBlocks() {
+        _ = mallopt(M_MMAP_THRESHOLD, 4 << 20)
+        _ = mallopt(M_TRIM_THRESHOLD, 8 << 20)
+    }
+}
+
 enum OpenFiles {
     private static let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
 

@@ -159,7 +159,7 @@ import Testing
         bytes.withUnsafeBytes { sniffed($0)?.rawValue }
     }
 
-    /// Orientation, videos and gain maps of XMP are those of new pixels.
+    /// Orientation, videos and gain maps of XMP describe the new pixels.
     @Test func propertiesOfXMPAreThoseOfThePixels() {
         let texts = [
             ("<x tiff:Orientation=\"6\"/>", "<x tiff:Orientation=\"1\"/>"),
