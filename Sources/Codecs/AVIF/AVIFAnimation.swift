@@ -44,39 +44,15 @@
     enum AVIFRepetition {
         /// 0 for no end, which browsers assume without an edit list.
         static func plays(in source: UnsafeRawBufferPointer) -> Int {
-            // libavif has read the boxes that it needs.
-            (try? statedPlays(in: source)) ?? 0
-        }
-
-        private static func statedPlays(
-            in source: UnsafeRawBufferPointer
-        ) throws(CodecError) -> Int {
-            guard let movie = try Box.first("moov", of: source) else { return 0 }
-            var tracks = BoxWalk(source, in: movie.payload)
-            while let track = try tracks.box() {
-                guard track.isA("trak"),
-                    let media = try Box.first("mdia", of: source, in: track.payload),
-                    let handler = try Box.first("hdlr", of: source, in: media.payload),
-                    handler.payload.count >= 12,
-                    source.holds("pict", at: handler.payload.lowerBound + 8)
-                else { continue }
-                return try plays(of: track, in: source)
-            }
-            return 0
-        }
-
-        private static func plays(
-            of track: Box, in source: UnsafeRawBufferPointer
-        ) throws(CodecError) -> Int {
-            guard let edits = try Box.first("edts", of: source, in: track.payload),
-                let list = try Box.first("elst", of: source, in: edits.payload)
+            guard let track = AVIFTrack.shown(in: source),
+                let list = track.first("edts", "elst")
             else { return 0 }
             var fields = FieldReader(source, list.payload)
             guard let head = fields.next(4), fields.next(4) == 1 else { return 0 }
             let isRepeated = head & 1 == 1
             guard isRepeated else { return 1 }
             guard let segment = fields.next(head >> 24 == 1 ? 8 : 4), segment > 0,
-                let header = try Box.first("tkhd", of: source, in: track.payload)
+                let header = track.first("tkhd")
             else { return 0 }
             fields = FieldReader(source, header.payload)
             guard let head = fields.next(4) else { return 0 }

@@ -167,7 +167,15 @@
             if let profile { return SourceColours(profile) }
             return SourceColours(
                 primaries: Int(container.primaries), transfer: Int(container.transfer),
-                peak: (try? AVIFItems(source))?.peak ?? RGBSpace.usualPeak, ofA: "an AVIF")
+                peak: statedPeak ?? RGBSpace.usualPeak, ofA: "an AVIF")
+        }
+
+        /// The brightest light of what libavif shows: the main item, or a track.
+        private var statedPeak: Double? {
+            guard let items = try? AVIFItems(source) else {
+                return AVIFTrack.shown(in: source)?.peak
+            }
+            return items.peak
         }
 
         /// Damage inside pictures, except for a cut, is found by decoding alone.

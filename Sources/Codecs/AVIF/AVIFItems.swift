@@ -23,7 +23,7 @@
             /// The brightest light by the first box `clli`, cd/m²; 0 for unknown.
             var peak: Int?
             var extents: [Range<Int>] = []
-            /// Whether an extent has no length: it ends where its place does.
+            /// Whether an extent has no length, so it ends where its place does, or is in an item.
             var isOpenEnded = false
 
             /// The first bytes of the data.
@@ -140,6 +140,9 @@
 
         var count: Int { items.count }
 
+        /// Whether all extents of pictures are known.
+        var arePlacesKnown: Bool { !items.values.contains { $0.isPicture && $0.isOpenEnded } }
+
         /// The extents of pictures.
         var pictures: [Range<Int>] {
             items.values.filter { $0.isPicture && !$0.isOpenEnded }.flatMap(\.extents)
@@ -167,7 +170,7 @@
             guard meta.payload.count >= 4 else { return }
             var idat: Box?
             var locations: Box?
-            var walk = BoxWalk(source, in: meta.payload.dropFirst(4))
+            var walk = BoxWalk(source, in: meta.payload.dropFirst(4), allowsOpenEnds: true)
             while let box = try? walk.box() {
                 switch box.type {
                 case Box.code("pitm"): main = FieldReader.mainItem(in: box, of: source)
@@ -264,19 +267,16 @@
                         properties.append(property)
                     }
                 }
-                guard part.isA("ipma") else { continue }
-                associationBoxes += 1
-                try associate(part, properties)
             }
-        }
-
-        private mutating func associate(_ box: Box, _ properties: [Box]) throws(CodecError) {
+            let associations = ItemAssociations(of: box, in: source)
+            associationBoxes += associations.kinds.count
             let source = source
-            try FieldReader.forEachAssociation(in: box, of: source) {
-                (name, index, _) throws(CodecError) in
-                let property = properties.indices.contains(index) ? properties[index] : nil
-                try change(name) { item in
-                    if let property { AVIFItems.note(property, of: source, &item) }
+            for entry in associations.entries {
+                try change(entry.item) { item in
+                    for (index, _) in associations.properties(of: entry)
+                    where properties.indices.contains(index) {
+                        AVIFItems.note(properties[index], of: source, &item)
+                    }
                 }
             }
         }
@@ -290,7 +290,7 @@
                 item.width = source.bigEndian32(at: start + 4)
                 item.height = source.bigEndian32(at: start + 8)
             case Box.code("clli") where item.peak == nil:
-                item.peak = source.number(at: start, bytes: 2)
+                item.peak = FieldReader.peak(in: property, of: source)
             case Box.code("auxC"):
                 item.isAlpha = namesAlpha(UnsafeRawBufferPointer(rebasing: source[start...]))
             case Box.code("a1lx"), Box.code("a1op"), Box.code("lsel"): item.isLayered = true
@@ -335,12 +335,12 @@
                     guard fields.next(indexBytes) != nil, let offset = fields.next(offsetBytes),
                         let length = fields.next(lengthBytes)
                     else { return }
+                    isOpenEnded = isOpenEnded || length == 0 || method > 1
                     guard let place, base <= place.count, offset <= place.count - base else {
                         continue
                     }
                     let begin = place.lowerBound + base + offset
                     let rest = place.upperBound - begin
-                    isOpenEnded = isOpenEnded || length == 0
                     found.append(begin..<begin + (length == 0 ? rest : min(length, rest)))
                 }
                 try change(name) {

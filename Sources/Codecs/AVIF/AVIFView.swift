@@ -46,12 +46,10 @@
                     changes += descriptionChanges(in: box, of: source)
                 }
                 guard box.isA("moov") else { continue }
-                var tracks = BoxWalk(source, in: box.payload, allowsOpenEnds: true)
-                while let track = try? tracks.box() {
-                    guard track.isA("trak"), isHidden(track, in: source) else { continue }
+                AVIFTrack.forEach(in: box, of: source) { track in
                     // Real files have a few of them.
-                    guard changes.count < CodecLimits.maximumPieces else { break }
-                    change(track.start + 4, Array("free".utf8))
+                    guard changes.count < CodecLimits.maximumPieces, track.isHidden else { return }
+                    change(track.box.start + 4, Array("free".utf8))
                 }
             }
             changes.sort { $0.range.lowerBound < $1.range.lowerBound }
@@ -118,13 +116,15 @@
                         types.append(box.type)
                     }
                 }
-                guard part.isA("ipma") else { continue }
-                FieldReader.forEachAssociation(in: part, of: source) { _, property, place in
-                    guard types.indices.contains(property), source[place] < 0x80,
-                        [Box.code("irot"), Box.code("imir"), Box.code("clap")]
-                            .contains(types[property]),
-                        marks.count < CodecLimits.maximumPieces
-                    else { return }
+            }
+            let associations = ItemAssociations(of: properties, in: source)
+            for entry in associations.entries {
+                for (property, place) in associations.properties(of: entry)
+                where types.indices.contains(property) && source[place] < 0x80
+                    && [Box.code("irot"), Box.code("imir"), Box.code("clap")]
+                        .contains(types[property])
+                {
+                    guard marks.count < CodecLimits.maximumPieces else { return marks }
                     marks.append((place..<place + 1, [source[place] | 0x80]))
                 }
             }
@@ -134,30 +134,23 @@
         /// Returns a box `iprp` with one `ipma` for each version and flags, and free space behind
         /// it that makes both as long as before; nil for a box without need, or a damaged one.
         ///
-        /// Items are in ascending order. Of an item in several boxes, the first counts.
+        /// Items are in ascending order.
         private static func joinedAssociations(
             of properties: Box, in source: UnsafeRawBufferPointer, essential: Set<Int>
         ) -> [UInt8]? {
+            let associations = ItemAssociations(of: properties, in: source)
+            var seen: Set<Int> = []
+            let kinds = associations.kinds.filter { seen.insert($0).inserted }
+            // The new lengths have 32 bits.
+            guard associations.isComplete, associations.kinds.count > kinds.count,
+                properties.payload.upperBound - properties.start <= UInt32.max
+            else { return nil }
+            let entries = Dictionary(grouping: associations.entries, by: \.kind)
             var others: [UInt8] = []
-            var kinds: [Int] = []
-            var entries: [Int: [(item: Int, bytes: Range<Int>)]] = [:]
-            var items: Set<Int> = []
-            var boxes = 0
             var walk = BoxWalk(source, in: properties.payload)
             while let part = try? walk.box() {
-                guard part.isA("ipma") else {
-                    others += source[part.start..<part.payload.upperBound]
-                    continue
-                }
-                guard let kind = source.number(at: part.payload.lowerBound, bytes: 4),
-                    let found = FieldReader.associations(in: part, of: source),
-                    items.count + found.count <= CodecLimits.maximumPieces
-                else { return nil }
-                boxes += 1
-                if entries[kind] == nil { kinds.append(kind) }
-                entries[kind, default: []] += found.filter { items.insert($0.item).inserted }
+                if !part.isA("ipma") { others += source[part.start..<part.payload.upperBound] }
             }
-            guard boxes > kinds.count else { return nil }
             func box(_ type: String, _ payload: [UInt8]) -> [UInt8] {
                 UInt32(8 + payload.count).bigEndianBytes + Array(type.utf8) + payload
             }
@@ -218,32 +211,6 @@
             }
             let room = box.payload.count - plain.count
             return room < 0 ? nil : plain + [UInt8](repeating: 0, count: room)
-        }
-
-        // MARK: Tracks
-
-        /// Whether a track is neither picture nor alpha.
-        private static func isHidden(_ track: Box, in source: UnsafeRawBufferPointer) -> Bool {
-            func first(_ type: StaticString, in outer: Box?, after skipped: Int = 0) -> Box? {
-                guard let payload = outer?.payload, payload.count >= skipped else { return nil }
-                return try? Box.first(
-                    type, of: source, in: payload.dropFirst(skipped), allowsOpenEnds: true)
-            }
-            let media = first("mdia", in: track)
-            guard let handler = first("hdlr", in: media), handler.payload.count >= 12 else {
-                return false
-            }
-            let type = handler.payload.lowerBound + 8
-            guard source.holds("pict", at: type) || source.holds("auxv", at: type) else {
-                return true
-            }
-            // An `auxi` in the sample description may name something else, such as depth. The
-            // fields of a visual sample entry precede it (ISO/IEC 14496-12, 12.1.3).
-            let table = first("stbl", in: first("minf", in: media))
-            let entry = first("av01", in: first("stsd", in: table), after: 8)
-            guard let auxiliary = first("auxi", in: entry, after: 78) else { return false }
-            return !AVIFItems.namesAlpha(
-                UnsafeRawBufferPointer(rebasing: source[auxiliary.payload]))
         }
     }
 #endif

@@ -8,6 +8,9 @@ struct FieldReader {
         rest = range
     }
 
+    /// The place of the next number.
+    var offset: Int { rest.lowerBound }
+
     /// Returns false beyond the end.
     mutating func skip(_ bytes: Int) -> Bool {
         guard bytes <= rest.count else { return false }
@@ -34,42 +37,10 @@ extension FieldReader {
         return fields.next(version == 0 ? 2 : 4)
     }
 
-    /// Returns the items of a box `ipma` with the bytes of each; nil if it is cut.
-    static func associations(
-        in box: Box, of source: UnsafeRawBufferPointer
-    ) -> [(item: Int, bytes: Range<Int>)]? {
+    /// Returns the brightest light of the content in cd/m² by the box `clli` (ISO/IEC 14496-12,
+    /// 12.1.6); 0 for unknown.
+    static func peak(in box: Box, of source: UnsafeRawBufferPointer) -> Int? {
         var fields = FieldReader(source, box.payload)
-        guard let flags = fields.next(4), let count = fields.next(4) else { return nil }
-        let (itemBytes, bytes) = (flags >> 24 == 0 ? 2 : 4, flags & 1 == 0 ? 1 : 2)
-        var entries: [(item: Int, bytes: Range<Int>)] = []
-        for _ in 0..<count {
-            let start = fields.rest.lowerBound
-            guard let item = fields.next(itemBytes), let associations = fields.next(1),
-                fields.skip(associations * bytes)
-            else { return nil }
-            entries.append((item, start..<fields.rest.lowerBound))
-        }
-        return entries
-    }
-
-    /// Calls `body` with each item and the index, from 0, of each of its properties by a box `ipma`
-    /// (ISO/IEC 23008-12, 9.3.1). The highest bit at `place` says whether it is essential.
-    static func forEachAssociation<Failure: Error>(
-        in box: Box, of source: UnsafeRawBufferPointer,
-        _ body: (_ item: Int, _ property: Int, _ place: Int) throws(Failure) -> Void
-    ) throws(Failure) {
-        var fields = FieldReader(source, box.payload)
-        guard let flags = fields.next(4), let count = fields.next(4) else { return }
-        let bytes = flags & 1 == 0 ? 1 : 2
-        for _ in 0..<count {
-            guard let item = fields.next(flags >> 24 == 0 ? 2 : 4),
-                let associations = fields.next(1)
-            else { return }
-            for _ in 0..<associations {
-                let place = fields.rest.lowerBound
-                guard let value = fields.next(bytes) else { return }
-                try body(item, value & (bytes == 1 ? 0x7F : 0x7FFF) - 1, place)
-            }
-        }
+        return fields.next(2)
     }
 }

@@ -16,8 +16,16 @@ enum HEIFContainer: ImageContainer {
     }
 
     /// Why a file is refused however other formats are treated; nil for others.
+    ///
+    /// A box `mini` before `meta` decides, whatever the brands, since `mif3` may be any of them.
     static func refusal(of beginning: UnsafeRawBufferPointer) -> String? {
-        guard beginning.holds("mif3", at: 8) else { return nil }
+        var walk = BoxWalk(beginning)
+        var next = 0
+        // The type of an incomplete box suffices.
+        while !beginning.holds("mini", at: next + 4) {
+            guard let box = try? walk.box(), !box.isA("meta"), !box.isA("moov") else { return nil }
+            next = box.payload.upperBound
+        }
         return "a HEIF of the brand mif3, with a box mini in place of meta"
     }
 
@@ -102,17 +110,11 @@ enum HEIFContainer: ImageContainer {
             if box.isA("iprp") { properties = box }
         }
         guard let main, let properties else { return ExifOrientation.upright }
-        // The first box `ipma` with the item counts.
-        var indexes: Set<Int> = []
-        var parts = BoxWalk(source, in: properties.payload)
-        while indexes.isEmpty, let part = try? parts.box() {
-            guard part.isA("ipma") else { continue }
-            FieldReader.forEachAssociation(in: part, of: source) { item, index, _ in
-                if item == main, indexes.count < 255 { indexes.insert(index) }
-            }
-        }
+        let associations = ItemAssociations(of: properties, in: source)
+        let entry = associations.entries.first { $0.item == main }
+        let indexes = Set(entry.map { associations.properties(of: $0).map { $0.index } } ?? [])
         var (angle, axis): (Int?, Int?)
-        parts = BoxWalk(source, in: properties.payload)
+        var parts = BoxWalk(source, in: properties.payload)
         while let part = try? parts.box() {
             guard part.isA("ipco") else { continue }
             var walk = BoxWalk(source, in: part.payload)

@@ -43,7 +43,9 @@ func acceptedFormat(
 ) throws(CodecError) -> ImageFormat {
     guard !source.isEmpty else { throw .notAnImage("no bytes") }
     guard let format = sniffed(source) else { throw .notAnImage("unrecognised file signature") }
-    if format == .heif, let text = HEIFContainer.refusal(of: source) { throw .unsupported(text) }
+    if [.avif, .heif].contains(format), let text = HEIFContainer.refusal(of: source) {
+        throw .unsupported(text)
+    }
     if format.codec == nil { try others.check("\(format.rawValue) is not decoded") }
     return format
 }

@@ -1,3 +1,4 @@
+import CodecFuzzing
 import Foundation
 import PrefetchModel
 import Testing
@@ -161,4 +162,34 @@ struct ToneMappingTests {
         #expect(space.curve == .hlg(peak: peak))
         #expect(try stored(source, Recipe(encoding: .png)).image.colour == .toneMapped)
     }
+
+    #if AVIF
+        /// The box `clli` describes the samples of the track that is shown.
+        @Test(
+            .enabled(if: CodecLibraries.decodes(.avif)), arguments: [(400, 400.0), (0, 1000)],
+            [false, true])
+        func peakOfSequence(stated: (Int, Double), isNamedByAnotherTrack: Bool) throws {
+            let light = HandmadeContainer.box(
+                "clli", [UInt8(stated.0 >> 8), UInt8(stated.0 & 255), 0, 0])
+            let entry: [StaticString] = ["moov", "trak", "mdia", "minf", "stbl", "stsd", "av01"]
+            var source = try AVIFParts.sequence(adding: light, in: entry)
+            for place in source.indices where source[place...].starts(with: "nclx".utf8) {
+                source.replaceSubrange(place + 4..<place + 8, with: [0, 9, 0, 16])
+            }
+            if isNamedByAnotherTrack {
+                let place = try #require(
+                    source.indices.first { source[$0...].starts(with: "pict".utf8) && $0 > 500 })
+                source.replaceSubrange(place..<place + 4, with: "auxv".utf8)
+            }
+            let colours = try source.withUnsafeBytes { bytes in
+                let header = try header(of: bytes)
+                return try #require(header.format.codec).open(bytes, header, CodecLimits()).colours
+            }
+            guard case .space(let space) = colours else {
+                Issue.record("\(colours)")
+                return
+            }
+            #expect(space.curve == .pq(peak: isNamedByAnotherTrack ? 1000 : stated.1))
+        }
+    #endif
 }

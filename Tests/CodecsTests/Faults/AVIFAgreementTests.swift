@@ -26,14 +26,10 @@ import Testing
                 let meta = try #require(try Box.first("meta", of: bytes))
                 let properties = try #require(
                     try Box.first("iprp", of: bytes, in: meta.payload.dropFirst(4)))
-                let ipma = try #require(
-                    try Box.first("ipma", of: bytes, in: properties.payload))
-                var places: [Int] = []
-                FieldReader.forEachAssociation(in: ipma, of: bytes) { _, property, place in
-                    // libavif writes size, depth, configuration and colours before.
-                    if property > 3 { places.append(place) }
-                }
-                return places
+                let associations = ItemAssociations(of: properties, in: bytes)
+                // libavif writes size, depth, configuration and colours before.
+                return associations.entries.flatMap(associations.properties)
+                    .filter { $0.index > 3 }.map { $0.place }
             }
             for place in places { source[place] &= 0x7F }
             #expect(source != marked)

@@ -1,4 +1,5 @@
 import CodecFuzzing
+import Glibc
 import PrefetchModel
 import Testing
 
@@ -23,8 +24,7 @@ import Testing
                 return (meta, iprp, ipma)
             }
             guard let (meta, iprp, ipma) = found else { return nil }
-            let entries = try #require(
-                file.withUnsafeBytes { FieldReader.associations(in: ipma, of: $0) })
+            let entries = file.withUnsafeBytes { ItemAssociations(of: iprp, in: $0).entries }
             guard (1..<entries.count).contains(count) else { return nil }
             let kind = Array(file[ipma.payload.prefix(4)])
             var halves = [entries[..<count], entries[count...]].map { half in
@@ -95,6 +95,92 @@ import Testing
                 }
             }
             #expect(count > 4)
+        }
+
+        // MARK: An item in two boxes
+
+        /// The parts with a second box `ipma`, which gives an item one more property.
+        private static func twice(
+            _ name: String, _ item: UInt8, _ property: [UInt8], isFirst: Bool = false
+        ) throws -> [UInt8] {
+            var parts = try AVIFParts(name)
+            let boxes = try parts.properties.withUnsafeBytes { bytes in
+                var walk = BoxWalk(bytes, in: 8..<bytes.count)
+                var boxes: [Box] = []
+                while let box = try walk.box() { boxes.append(box) }
+                return boxes
+            }
+            let known = Array(parts.properties[boxes[0].payload])
+            let count = try known.withUnsafeBytes { bytes in
+                var walk = BoxWalk(bytes)
+                var count: UInt8 = 0
+                while try walk.box() != nil { count += 1 }
+                return count
+            }
+            let box = HandmadeContainer.box
+            let one = Array(parts.properties[boxes[1].start..<boxes[1].payload.upperBound])
+            let other = box("ipma", [0, 0, 0, 0, 0, 0, 0, 1, 0, item, 1, 0x81 + count])
+            parts.properties = box(
+                "iprp", box("ipco", known + property) + (isFirst ? other + one : one + other))
+            return parts.bytes
+        }
+
+        private static let turn = HandmadeContainer.box("irot", [1])
+        private static let size = HandmadeContainer.box("ispe", HandmadeContainer.zeros(11) + [9])
+
+        /// Only the first entry of an item counts, for libavif and for the rules before it.
+        @Test(.enabled(if: CodecLibraries.decodes(.avif)), arguments: [turn, size])
+        func secondEntriesOfAnItemHaveNoEffect(property: [UInt8]) throws {
+            for name in ["lossy", "alpha", "grid"] {
+                let plain = try AVIFParts(name)
+                for item in plain.parts.map(\.item) {
+                    let source = try Self.twice(name, UInt8(item), property)
+                    let header = try imageHeader(source)
+                    #expect(header.libraryRefusal == nil, "\(name), item \(item)")
+                    #expect(header.orientation == 1)
+                    let findings = try source.withUnsafeBytes {
+                        try ContainerFindings(of: $0, as: .avif)
+                    }
+                    #expect(findings?.orientation == 1)
+                    let png = Recipe(encoding: .png)
+                    #expect(try stored(source, png).bytes == stored(plain.bytes, png).bytes)
+                }
+            }
+        }
+
+        @Test(.enabled(if: CodecLibraries.decodes(.avif)))
+        func firstEntriesOfAnItemCount() throws {
+            let turned = try imageHeader(Self.twice("alpha", 2, Self.turn, isFirst: true))
+            #expect(turned.libraryRefusal?.contains("turned or cut") == true)
+            // The picture has no configuration and size then.
+            #expect(refusal(try Self.twice("lossy", 1, Self.turn, isFirst: true)) != nil)
+        }
+
+        /// Joined boxes have lengths of 32 bits. The pages in between are never touched.
+        @Test func boxesOverFourGibibytesAreNotJoined() throws {
+            let gibibytes = 1 << 32
+            func long(_ type: String, _ count: Int) -> [UInt8] {
+                [0, 0, 0, 1] + Array(type.utf8) + UInt64(count).bigEndianBytes
+            }
+            let ipma = HandmadeContainer.box("ipma", HandmadeContainer.zeros(8))
+            let end = ipma + ipma
+            let properties = long("iprp", gibibytes + 32 + end.count)
+            let head =
+                HandmadeContainer.box("ftyp", Array("avif\0\0\0\0".utf8))
+                + long("meta", gibibytes + 52 + end.count) + [0, 0, 0, 0] + properties
+                + long("free", gibibytes + 16)
+            let count = head.count + gibibytes + end.count
+            let flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE
+            let memory = mmap(nil, count, PROT_READ | PROT_WRITE, flags, -1, 0)
+            let start = try #require(memory == MAP_FAILED ? nil : memory)
+            defer { munmap(start, count) }
+            let file = UnsafeMutableRawBufferPointer(start: start, count: count)
+            UnsafeMutableRawBufferPointer(rebasing: file.prefix(head.count)).copyBytes(from: head)
+            UnsafeMutableRawBufferPointer(rebasing: file.suffix(end.count)).copyBytes(from: end)
+            let source = UnsafeRawBufferPointer(file)
+            var walk = BoxWalk(source)
+            while try walk.box() != nil {}
+            #expect(!AVIFView.isCopied(source))
         }
     }
 #endif

@@ -54,17 +54,21 @@ import Testing
                     + [0xFF, 0xDA, 0, 8, 1, 1, 0, 0, 0, 0] + HandmadeContainer.zeros(40)
                     + [0xFF, 0xD9]),
             Kind(
-                testDescription: "mif3", name: "mif3",
-                bytes: type("mif3") + HandmadeContainer.box("mini", HandmadeContainer.zeros(60))),
-            Kind(
-                testDescription: "mif3 beside another brand", name: "mif3",
-                bytes: type("mif3", "heic")
-                    + HandmadeContainer.box("mini", HandmadeContainer.zeros(60))),
-            Kind(
                 testDescription: "CgBI", name: "CgBI",
                 bytes: Samples.colourPNG[..<8] + PNGFile.chunk(0x4367_4249, [0x50, 0, 0x20, 2])
                     + Samples.colourPNG[8...]),
-        ]
+        ] + mini
+
+    /// The brand may be any one, and is not needed.
+    private static let mini = [
+        type("mif3"), type("mif3", "heic"), type("avif", "mif3"), type("heic", "mif3"),
+        type("avif"), type("mif3") + HandmadeContainer.box("free", [1]),
+        type("avif", "mif3") + HandmadeContainer.box("free", [1]),
+    ].enumerated().map { index, begin in
+        Kind(
+            testDescription: "mini \(index)", name: "mif3",
+            bytes: begin + HandmadeContainer.box("mini", HandmadeContainer.zeros(60)))
+    }
 
     @Test(arguments: kinds, OtherFormats.allCases)
     func areRefusedByName(kind: Kind, others: OtherFormats) throws {
@@ -81,6 +85,19 @@ import Testing
         let rules = HeaderRules(others: others, memory: .mebibytes(64))
         let verdict = long.withUnsafeBytes { HeaderVerdict(onBeginning: $0, under: rules) }
         #expect(verdict == .refused(.unsupported(text)))
+    }
+
+    /// A picture with a box `meta` has the brand, too.
+    @Test(.enabled(if: CodecLibraries.decodes(.avif)), arguments: ["avif", "mif1"])
+    func brandAloneIsNotRefused(replaced: String) throws {
+        var source = try FormatSample.named("lossy", .avif)
+        let places = source.indices.filter {
+            (16..<source[3] - 3).contains(UInt8(clamping: $0))
+                && source[$0...].starts(with: replaced.utf8)
+        }
+        #expect(!places.isEmpty)
+        for place in places { source.replaceSubrange(place..<place + 4, with: "mif3".utf8) }
+        #expect(refusal(source) == nil)
     }
 
     /// The shared files of these kinds.

@@ -128,8 +128,6 @@ import Testing
 
     @Test func namesFormatsThatAreNotDecoded() {
         for (format, signature) in Self.signatures where !CodecLibraries.decodes(format) {
-            // Such a kind has a message of its own.
-            guard !signature.starts(with: Array("\0\0\0\u{10}ftypmif3".utf8)) else { continue }
             #expect(refusal(signature) == .unsupported("\(format.rawValue) is not decoded"))
         }
     }

@@ -1,5 +1,6 @@
 import CodecFuzzing
 import PrefetchModel
+import Testing
 
 @testable import Codecs
 
@@ -32,6 +33,8 @@ import PrefetchModel
         var properties: [UInt8]
         var parts: [Part]
         var form = Form()
+        /// Bytes at the end of `idat` that no item has.
+        var unclaimed: [UInt8] = []
         /// More boxes in `meta`, and behind the data.
         var described: [UInt8] = []
         var behind: [UInt8] = []
@@ -131,7 +134,7 @@ import PrefetchModel
         }
 
         private func meta(data: Int, end: Int) -> [UInt8] {
-            let idat = self.data(in: .idat)
+            let idat = self.data(in: .idat) + unclaimed
             let count = UInt16(entries.count).bigEndianBytes
             func box(_ type: String, _ head: [UInt8], _ parts: [[UInt8]]) -> [UInt8] {
                 parts.isEmpty ? [] : HandmadeContainer.box(type, head + parts.joined())
@@ -167,6 +170,45 @@ import PrefetchModel
                 }
             }
             return HandmadeContainer.box("iloc", payload)
+        }
+    }
+
+    // MARK: - Sequences
+
+    extension AVIFParts {
+        /// The sample with more bytes at the end of the box of this path, or of the file without
+        /// one, and at the end of the file.
+        static func sequence(
+            adding added: [UInt8], in path: [StaticString], end: [UInt8] = []
+        ) throws -> [UInt8] {
+            var file = try FormatSample.named("sequence", .avif)
+            let boxes = try file.withUnsafeBytes { bytes in
+                var boxes: [Box] = []
+                for type in path {
+                    let outer = boxes.last.map {
+                        $0.payload.dropFirst($0.isA("stsd") ? 8 : $0.isA("av01") ? 78 : 0)
+                    }
+                    boxes.append(try #require(try Box.first(type, of: bytes, in: outer)))
+                }
+                return boxes
+            }
+            guard let place = boxes.last?.payload.upperBound else { return file + added + end }
+            // The places of data behind the box: one chunk for each track, and two items.
+            for index in file.indices.dropLast(4) where file[index...].starts(with: "stco".utf8) {
+                grow(&file, at: index + 12, by: added.count)
+            }
+            let items =
+                try #require(
+                    file.indices.first { file[$0...].starts(with: "iloc".utf8) }) + 12
+            for index in 0..<2 { grow(&file, at: items + 14 * index + 6, by: added.count) }
+            for box in boxes { grow(&file, at: box.start, by: added.count) }
+            file.insert(contentsOf: added, at: place)
+            return file + end
+        }
+
+        private static func grow(_ file: inout [UInt8], at place: Int, by count: Int) {
+            let number = file[place..<place + 4].reduce(0) { $0 << 8 | Int($1) }
+            file.replaceSubrange(place..<place + 4, with: HandmadeContainer.big(number + count))
         }
     }
 #endif
