@@ -5,12 +5,15 @@
     /// parts of it.
     ///
     /// Metadata are the private boxes, and all items except AV1 pictures, of each box `meta`,
-    /// whether or not they belong to the picture that is shown.
+    /// whether or not they belong to the picture that is shown. So are other bytes between
+    /// pictures and samples, and times.
     struct AVIFMetadata {
         private let source: UnsafeRawBufferPointer
         let boxes: AVIFPrivateBoxes
         private var items: [(type: UInt32, extents: [Range<Int>])] = []
+        /// The data of pictures and tracks.
         private var pictures: [Range<Int>] = []
+        private var arePicturesKnown: Bool
         /// The EXIF and XMP of the picture that is shown.
         private var shown: [CarriedMetadata.MetadataKind: [Range<Int>]] = [:]
 
@@ -18,6 +21,8 @@
         init(_ source: UnsafeRawBufferPointer) throws(CodecError) {
             self.source = source
             boxes = AVIFPrivateBoxes(source)
+            pictures = boxes.samples ?? []
+            arePicturesKnown = boxes.samples != nil
             // libavif takes the tracks of a file with this main brand.
             let isSequence = source.holds("avis", at: 8)
             guard max(boxes.found.count, boxes.descriptions.count) < CodecLimits.maximumPieces
@@ -33,6 +38,7 @@
                 }
                 items += found.others
                 pictures += found.pictures
+                arePicturesKnown = arePicturesKnown && found.arePlacesKnown
                 guard isOfTrack == isSequence else { continue }
                 for kind in [CarriedMetadata.MetadataKind.exif, .xmp] where shown[kind] == nil {
                     shown[kind] = found.extents(of: kind, ofAny: isSequence)
@@ -92,8 +98,9 @@
         }
 
         /// Bytes for each private box and item, since tables hold file offsets: free space, EXIF
-        /// without entries, spaces. Bytes of pictures and the other boxes stay. Private boxes at
-        /// the file's end are cut off.
+        /// without entries, spaces. Zeros for times and all other data except pictures, if it is
+        /// known where those are. Bytes of pictures and the other boxes stay. Private boxes at the
+        /// file's end are cut off.
         var replacements: [(range: Range<Int>, bytes: [UInt8])] {
             let extents = pictures + items.flatMap(\.extents)
             let tail = extents.contains { $0.upperBound > boxes.tail } ? source.count : boxes.tail
@@ -102,12 +109,20 @@
                     range: box.start + 4..<box.payload.upperBound,
                     head: Array("free".utf8) + source[box.start + 8..<box.payload.lowerBound])
             }
-            let written = parts(of: inside, without: pictures)
             let wholes = boxes.found.map { $0.start..<$0.payload.upperBound }
             let fixed = gaps(between: boxes.contents) + pictures + wholes
+            let rest = arePicturesKnown ? boxes.contents : []
+            let written =
+                parts(of: inside + zeros(boxes.times), without: pictures)
+                + parts(of: items.flatMap(empty), without: fixed)
+                + parts(of: zeros(rest), without: extents)
             let cut: [(range: Range<Int>, bytes: [UInt8])] =
                 tail < source.count ? [(tail..<source.count, [])] : []
-            return written + parts(of: items.flatMap(empty), without: fixed) + cut
+            return written.filter { !source[$0.range].elementsEqual($0.bytes) } + cut
+        }
+
+        private func zeros(_ ranges: [Range<Int>]) -> [Overwriting] {
+            ranges.map { Overwriting(range: $0, head: []) }
         }
 
         /// Bytes for the malformed EXIF and XMP of the picture, with their names, and for a wrong

@@ -1,31 +1,10 @@
 #if AVIF
-    /// The boxes that hold neither pictures nor their description: `uuid`, which only some programs
-    /// know, JUMBF, user data, and the video of a motion photo (`mpvd`).
+    /// The boxes that hold neither pictures nor their description, and the places of data.
     ///
-    /// Looked for in the file, in `moov` and its tracks, and in each box `meta` and its properties.
+    /// A box is private unless readers of pictures and sound need it where it is. Unknown boxes are
+    /// private, and so are free space, user data, `uuid`, JUMBF, the video of a motion photo
+    /// (`mpvd`), and tracks of text.
     struct AVIFPrivateBoxes {
-        private enum Place {
-            case file, movie, track, description, properties
-
-            /// The types that are private here; `uuid` and some others are everywhere.
-            var types: [UInt32] {
-                switch self {
-                case .file:
-                    [Box.code("Exif"), Box.code("bxml"), Box.code("meco"), Box.code("xml ")]
-                case .movie, .track, .description: []
-                case .properties: [Box.code("crtt"), Box.code("mdft"), Box.code("udes")]
-                }
-            }
-        }
-
-        /// The boxes of `meta` that describe pictures (ISO/IEC 14496-12, 8.11). Others hold
-        /// metadata, such as `xml ` or `ilst`.
-        private static let descriptive: [UInt32] = [
-            Box.code("hdlr"), Box.code("pitm"), Box.code("iinf"), Box.code("iref"),
-            Box.code("iprp"), Box.code("iloc"), Box.code("idat"), Box.code("grpl"),
-            Box.code("dinf"), Box.code("ipro"), Box.code("free"), Box.code("skip"),
-        ]
-
         private let source: UnsafeRawBufferPointer
         /// In the order of the file.
         private(set) var found: [Box] = []
@@ -35,6 +14,10 @@
         private(set) var descriptions: [(box: Box, isOfTrack: Bool)] = []
         /// The ranges that hold no boxes, in the order of the file.
         private(set) var contents: [Range<Int>] = []
+        /// The times of creation and change of the movie and its tracks.
+        private(set) var times: [Range<Int>] = []
+        /// The data of the tracks that stay; nil if one does not tell where it is.
+        private(set) var samples: [Range<Int>]? = []
         private(set) var hasManifest = false
         private(set) var hasVideo = false
 
@@ -45,16 +28,10 @@
             var end = 0
             while let box = try? walk.box() {
                 end = box.payload.upperBound
-                if note(box, in: .file) {
+                if look(at: box, in: AVIFPrivateBoxes.file) {
                     tail = min(tail, box.start)
-                    continue
-                }
-                tail = source.count
-                switch box.type {
-                case Box.code("ftyp"): break
-                case Box.code("meta"): look(intoDescription: box, in: .file)
-                case Box.code("moov"): look(into: box.payload, of: .movie)
-                default: contents.append(box.payload)
+                } else {
+                    tail = source.count
                 }
             }
             if end < source.count {
@@ -63,32 +40,115 @@
             }
         }
 
-        private mutating func look(into payload: Range<Int>, of place: Place) {
-            var walk = BoxWalk(source, in: payload, allowsOpenEnds: true)
-            while let box = try? walk.box() {
-                if note(box, in: place) { continue }
-                switch (place, box.type) {
-                case (.movie, Box.code("trak")): look(into: box.payload, of: .track)
-                case (.movie, Box.code("meta")), (.track, Box.code("meta")):
-                    look(intoDescription: box, in: place)
-                case (.description, Box.code("idat")): contents.append(box.payload)
-                case (.description, Box.code("iprp")):
-                    var walk = BoxWalk(source, in: box.payload)
-                    while let part = try? walk.box() {
-                        if part.isA("ipco") { look(into: part.payload, of: .properties) }
-                    }
-                default: break
+        // MARK: Known boxes
+
+        private static let file: UInt32 = 0
+
+        /// The boxes of the file and of others that describe pictures and sound (ISO/IEC 14496-12,
+        /// 23008-12, 23000-22, AV1-ISOBMFF).
+        private static let known: [UInt32: Set<UInt32>] = [
+            file: codes("ftyp meta moov mdat"),
+            Box.code("moov"): codes("mvhd trak meta"),
+            Box.code("trak"): codes("tkhd tref edts mdia meta"),
+            Box.code("edts"): codes("elst"),
+            Box.code("mdia"): codes("mdhd hdlr minf"),
+            Box.code("minf"): codes("vmhd smhd nmhd dinf stbl"),
+            Box.code("dinf"): codes("dref"),
+            Box.code("stbl"): codes(
+                "stsd stts ctts cslg stsc stsz stz2 stco co64 stss stsh sdtp sbgp sgpd"),
+            Box.code("av01"): codes("av1C colr pasp clap ccst auxi clli mdcv cclv amve btrt"),
+            Box.code("meta"): codes("hdlr pitm iinf iref iprp iloc idat grpl dinf ipro"),
+            Box.code("grpl"): codes("altr ster pymd eqiv"),
+            Box.code("iprp"): codes("ipco ipma"),
+            Box.code("ipco"): codes(
+                """
+                ispe pixi av1C colr pasp clap irot imir auxC a1op a1lx lsel clli mdcv cclv amve reve \
+                ndwt rloc rref iscl
+                """),
+        ]
+
+        /// The boxes that tell the number of those inside, of any type. More are private.
+        private static let counted: Set<UInt32> = codes("stsd dref iinf")
+
+        private static func codes(_ types: String) -> Set<UInt32> {
+            Set(types.split(separator: " ").map { $0.utf8.reduce(0) { $0 << 8 | UInt32($1) } })
+        }
+
+        // MARK: Looking
+
+        /// Looks into a box. Returns whether it is private.
+        private mutating func look(at box: Box, in place: UInt32) -> Bool {
+            guard AVIFPrivateBoxes.known[place]?.contains(box.type) == true, isKept(box) else {
+                note(box)
+                return true
+            }
+            switch box.type {
+            case Box.code("mdat"), Box.code("idat"): contents.append(box.payload)
+            case Box.code("mvhd"), Box.code("tkhd"), Box.code("mdhd"):
+                let isLong = source.number(at: box.payload.lowerBound, bytes: 1) == 1
+                times.append(box.payload.dropFirst(4).prefix(isLong ? 16 : 8))
+            case Box.code("meta"):
+                if descriptions.count < CodecLimits.maximumPieces {
+                    descriptions.append((box, place == Box.code("trak")))
                 }
+            case Box.code("trak"):
+                if let chunks = AVIFTrack(box, of: source).chunks {
+                    samples?.append(contentsOf: chunks)
+                } else {
+                    samples = nil
+                }
+            default: break
+            }
+            look(into: box)
+            return false
+        }
+
+        private mutating func look(into box: Box) {
+            if AVIFPrivateBoxes.counted.contains(box.type) {
+                var fields = FieldReader(source, box.payload)
+                guard let head = fields.next(4),
+                    let count = fields.next(box.isA("iinf") && head >> 24 == 0 ? 2 : 4)
+                else { return }
+                var walk = BoxWalk(source, in: fields.offset..<box.payload.upperBound)
+                var index = 0
+                while let part = try? walk.box() {
+                    if index < count { look(into: part) } else { note(part) }
+                    index += 1
+                }
+            } else if AVIFPrivateBoxes.known[box.type] != nil {
+                var walk = BoxWalk(
+                    source, in: box.payload.dropFirst(headBytes(of: box)), allowsOpenEnds: true)
+                while let part = try? walk.box() { _ = look(at: part, in: box.type) }
             }
         }
 
-        private mutating func look(intoDescription box: Box, in place: Place) {
-            if descriptions.count < CodecLimits.maximumPieces {
-                descriptions.append((box, place == .track))
-            }
+        /// The bytes before the boxes within another.
+        private func headBytes(of box: Box) -> Int {
+            switch box.type {
             // QuickTime's has neither version nor flags.
-            let head = source.holds("hdlr", at: box.payload.lowerBound + 4) ? 0 : 4
-            look(into: box.payload.dropFirst(head), of: .description)
+            case Box.code("meta"): source.holds("hdlr", at: box.payload.lowerBound + 4) ? 0 : 4
+            case Box.code("av01"): AVIFTrack.entryBytes
+            default: 0
+            }
+        }
+
+        private func isKept(_ box: Box) -> Bool {
+            switch box.type {
+            case Box.code("trak"):
+                let shown = ["pict", "auxv", "vide", "soun"] as [StaticString]
+                let handler = AVIFTrack(box, of: source).handler
+                return handler.map(shown.map(Box.code).contains) ?? true
+            case Box.code("grpl"):
+                // Some readers take free space inside for a group.
+                var walk = BoxWalk(source, in: box.payload)
+                while let group = try? walk.box() {
+                    guard AVIFPrivateBoxes.known[box.type]?.contains(group.type) == true else {
+                        return false
+                    }
+                }
+                return true
+            default: return true
+            }
         }
 
         /// The identifier of C2PA's boxes.
@@ -97,24 +157,16 @@
             0x92, 0x97, 0x58, 0x28, 0x87, 0x7E, 0xC4, 0x81,
         ]
 
-        /// Whether the box is private.
-        private mutating func note(_ box: Box, in place: Place) -> Bool {
+        private mutating func note(_ box: Box) {
             switch box.type {
             case Box.code("uuid"):
                 let isProvenance = source[box.payload].starts(with: AVIFPrivateBoxes.provenance)
                 hasManifest = hasManifest || isProvenance
             case Box.code("jumb"): hasManifest = true
             case Box.code("mpvd"): hasVideo = true
-            case Box.code("udta"): break
-            default:
-                let isKnown =
-                    place == .description
-                    ? AVIFPrivateBoxes.descriptive.contains(box.type)
-                    : !place.types.contains(box.type)
-                if isKnown { return false }
+            default: break
             }
             if found.count < CodecLimits.maximumPieces { found.append(box) }
-            return true
         }
     }
 #endif

@@ -150,7 +150,7 @@ import Testing
                 [
                     try still("\(type) at the end") { $0.behind = box(type) },
                     try still("\(type) before the end") {
-                        $0.behind = box(type) + HandmadeContainer.box("free", [1])
+                        $0.behind = box(type) + HandmadeContainer.box("mdat", [1])
                     },
                 ]
             }
@@ -160,40 +160,13 @@ import Testing
             return members
         }
 
-        private static func number(_ file: [UInt8], _ place: Int) -> Int {
-            file[place..<place + 4].reduce(0) { $0 << 8 | Int($1) }
-        }
-
-        private static func grow(_ file: inout [UInt8], at place: Int, by count: Int) {
-            file.replaceSubrange(
-                place..<place + 4, with: HandmadeContainer.big(number(file, place) + count))
-        }
-
         // MARK: Sequences
 
-        /// The sample with a box more at the end of the movie, or of its first track.
         private static func sequence(
             inTrack: Bool, _ added: [UInt8], end: [UInt8] = []
         ) throws -> [UInt8] {
-            var file = try FormatSample.named("sequence", .avif)
-            let (movie, track) = try file.withUnsafeBytes { bytes in
-                let movie = try #require(try Box.first("moov", of: bytes))
-                return (movie, try #require(try Box.first("trak", of: bytes, in: movie.payload)))
-            }
-            let place = (inTrack ? track : movie).payload.upperBound
-            // The places of data behind the box: one chunk for each track, and two items.
-            for index in file.indices.dropLast(4) where file[index...].starts(with: "stco".utf8) {
-                grow(&file, at: index + 12, by: added.count)
-            }
-            let items =
-                try #require(
-                    file.indices.first { file[$0...].starts(with: "iloc".utf8) }) + 12
-            for index in 0..<2 { grow(&file, at: items + 14 * index + 6, by: added.count) }
-            for box in inTrack ? [movie, track] : [movie] {
-                grow(&file, at: box.start, by: added.count)
-            }
-            file.insert(contentsOf: added, at: place)
-            return file + end
+            try AVIFParts.sequence(
+                adding: added, in: inTrack ? ["moov", "trak"] : ["moov"], end: end)
         }
 
         /// A box `meta` of two items with their data in `idat`, or at `offset` of the file.
@@ -318,7 +291,7 @@ import Testing
                 parts.add("Exif", AVIFParts.Part(item: 9, extents: [[1]]))
                 parts.behind =
                     HandmadeContainer.box("uuid", [UInt8](repeating: 7, count: 40))
-                    + HandmadeContainer.box("free", [])
+                    + HandmadeContainer.box("mdat", [])
                 var file = parts.bytes
                 let grown = file.count - plain.count - 58
                 let entry =
