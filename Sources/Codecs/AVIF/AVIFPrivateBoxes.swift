@@ -67,7 +67,7 @@
                 """),
         ]
 
-        /// The boxes that tell the number of those inside, of any type. More are private.
+        /// The boxes that tell their number of entries, of any type. Boxes behind are private.
         private static let counted: Set<UInt32> = codes("stsd dref iinf")
 
         private static func codes(_ types: String) -> Set<UInt32> {
