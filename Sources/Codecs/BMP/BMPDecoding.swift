@@ -40,7 +40,7 @@ struct BMPDecoding {
     }
 
     private func checkIndices(_ interruption: Interruption) throws(CodecError) {
-        guard file.isIndexed, palette.count < 3 << file.bitsPerPixel else { return }
+        guard file.isIndexed, file.countedEntries < 1 << file.bitsPerPixel else { return }
         for y in 0..<file.height {
             try interruption.check(after: file.width)
             let start = file.pixelOffset + y * fileStride
@@ -54,6 +54,7 @@ struct BMPDecoding {
         guard 3 * index < palette.count else {
             throw .broken("a pixel of a colour that the palette does not have")
         }
+        if index >= file.countedEntries { note.note(BMPDecoding.uncounted) }
     }
 
     private func index(_ x: Int, ofRowAt start: Int) -> Int {
@@ -147,13 +148,14 @@ struct BMPDecoding {
         }
     }
 
-    /// Decodes the runs from the bottom row up, without storing pixels if `first` is nil.
+    /// Decodes the runs row by row, without storing pixels if `first` is nil. The format has no
+    /// runs from the top, but readers show them.
     ///
     /// A run is a count and a value, or 0 and one of:
     ///
     /// - 0: end of the row,
     /// - 1: end of the image,
-    /// - 2: a step to the right and up,
+    /// - 2: a step to the right and to further rows,
     /// - more: the number of literal pixels that follow, padded to 16 bits.
     ///
     /// Skipped pixels keep the first colour, with which the rows are filled. Pixels beyond their
@@ -163,6 +165,7 @@ struct BMPDecoding {
     ) throws(CodecError) {
         let isOfFourBits = file.bitsPerPixel == 4
         let stride = file.width * channels + 1
+        if file.isTopDown { note.note(BMPDecoding.fromTheTop) }
         var (offset, x, y) = (file.pixelOffset, 0, 0)
         func put(_ count: Int, _ value: (Int) -> UInt8) throws(CodecError) {
             guard y < file.height else { throw .broken("a run behind the last row") }
@@ -174,7 +177,7 @@ struct BMPDecoding {
                 let index = !isOfFourBits ? byte : pixel % 2 == 0 ? byte >> 4 : byte & 15
                 try checkIndex(index)
                 if let first {
-                    let row = first + (file.height - 1 - y) * stride
+                    let row = first + (file.isTopDown ? y : file.height - 1 - y) * stride
                     self.put(index, at: row + (x + pixel) * channels)
                 }
             }
@@ -220,6 +223,9 @@ struct BMPDecoding {
         y == file.height || y == file.height - 1 && x == file.width
     }
 
+    private static let uncounted = ImageWarning(
+        text: "pixels of a colour beyond the count of colours are black")
+    private static let fromTheTop = ImageWarning(text: "runs of pixels begin at the top")
     private static let clipped = ImageWarning(
         text: "runs that pass the end of their row are clipped")
     private static let noEnd = ImageWarning(text: "the mark behind the last row is missing")

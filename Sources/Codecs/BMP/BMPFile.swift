@@ -9,7 +9,8 @@ internal import PrefetchModel
 /// - three or four masks if a 40-byte header says so, or the fourth after a 52-byte header;
 /// - the palette: blue, green, red, and an unused byte except in OS/2 1.
 ///
-/// The lengths of the file and of the pixels are ignored, since many files have wrong ones.
+/// The lengths of the file and of the pixels are ignored, since many files have wrong ones. So is a
+/// count of colours that the pixels or the room in front of them do not allow.
 struct BMPFile {
     enum Compression {
         case none
@@ -30,6 +31,9 @@ struct BMPFile {
     /// The offset of the pixels, and the limit for the end of the palette.
     let pixelOffset: Int
     private let paletteOffset: Int
+    /// The colours that the header counts, as far as there are any.
+    let countedEntries: Int
+    /// The colours that indices may name. Those behind the counted ones are black.
     private let paletteEntries: Int
     private let entryBytes: Int
     /// The stated range of an ICC profile; nil without one.
@@ -71,9 +75,7 @@ struct BMPFile {
         try BMPFile.check(method, bitsPerPixel, isOS2: headerBytes == 64)
         switch method {
         case 0: compression = .none
-        case 1, 2:
-            guard !isTopDown else { throw .broken("runs of pixels from the top") }
-            compression = .runs
+        case 1, 2: compression = .runs
         default:
             let hasAlpha = method == 6 || headerBytes >= 56
             compression = try BMPFile.masks(
@@ -88,21 +90,21 @@ struct BMPFile {
         let isOffsetGood = offset > paletteOffset || offset == paletteOffset && entries == 0
         pixelOffset = isOffsetGood ? offset : paletteOffset + entries * entryBytes
         let room = (pixelOffset - paletteOffset) / entryBytes
-        guard entries <= room || colours == 0 else {
-            throw .broken("a palette that reaches into the pixels")
-        }
-        paletteEntries = min(entries, 1 << bitsPerPixel, room)
+        countedEntries = min(entries, room)
+        // Behind too small a count the other colours are there. Pillow and browsers show black.
+        paletteEntries = bitsPerPixel <= 8 ? min(1 << bitsPerPixel, room) : 0
         let hasProfile = headerBytes >= 124 && number32(70) == 0x4D42_4544
         profileRange =
             hasProfile
             ? start + number32(126)..<start + number32(126) + number32(130) : nil
     }
 
-    /// Returns the number of colours in front of the pixels. Above 8 bits a pixel, the header's
-    /// count has no meaning: it suggests colours, or counts all possible ones.
+    /// Returns the number of colours in front of the pixels, at most as many as pixels can name.
+    /// Above 8 bits a pixel, the header's count has no meaning: it suggests colours, or counts all
+    /// possible ones.
     static func paletteEntries(counted colours: Int, bitsPerPixel: Int) -> Int {
         guard bitsPerPixel <= 8 else { return 0 }
-        return colours == 0 ? 1 << bitsPerPixel : colours
+        return colours == 0 ? 1 << bitsPerPixel : min(colours, 1 << bitsPerPixel)
     }
 
     private static func check(_ method: Int, _ bitsPerPixel: Int, isOS2: Bool) throws(CodecError) {
@@ -151,11 +153,11 @@ struct BMPFile {
     ///
     /// - Throws: `corrupt` if the data ends inside the palette.
     func palette(in source: UnsafeRawBufferPointer) throws(CodecError) -> [UInt8] {
-        guard paletteOffset + paletteEntries * entryBytes <= source.count else {
+        guard paletteOffset + countedEntries * entryBytes <= source.count else {
             throw .cut("the data ends inside the palette")
         }
         var palette = [UInt8](repeating: 0, count: 3 * paletteEntries)
-        for entry in 0..<paletteEntries {
+        for entry in 0..<countedEntries {
             for channel in 0..<3 {
                 palette[3 * entry + channel] =
                     source[paletteOffset + entry * entryBytes + 2 - channel]

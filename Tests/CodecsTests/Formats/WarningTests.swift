@@ -470,20 +470,6 @@ import Testing
         }
     }
 
-    @Test func refusesPalettesThatDoNotFit() {
-        func source(_ colours: Int) -> [UInt8] {
-            let palette = [UInt8](repeating: 3, count: 4 * 300)
-            return WarningTests.bitmap(
-                width: 1, height: 1, depth: 8, colours: colours, palette: palette,
-                pixels: [0, 0, 0, 0])
-        }
-        // More than the pixels can use is no damage, as long as it is there.
-        for colours in [0, 1, 256, 300] { #expect(refusal(source(colours)) == nil, "\(colours)") }
-        for colours in [301, 65536, Int(UInt32.max)] {
-            for recipe in everyRecipe { #expect(refusal(source(colours), recipe) != nil) }
-        }
-    }
-
     @Test func refusesMasksBeyondThePixelOrThatOverlap() {
         func source(_ masks: [Int], depth: Int = 16) -> [UInt8] {
             WarningTests.bitmap(
