@@ -36,11 +36,12 @@ static bool unpack(cpng_completion *completion, uint8_t *rows, size_t count) {
         if (stream->avail_in == 0 && completion->next < completion->end) {
             const uint8_t *chunk = completion->source + completion->next;
             size_t bytes = cpng_chunk_bytes(completion->source, completion->end, completion->next);
-            if (bytes == 0) return false;
+            size_t left = completion->end - completion->next;
             // The pointer type is not const, but zlib only reads.
             stream->next_in = (Bytef *)(uintptr_t)(chunk + CPNG_CHUNK_HEAD);
-            stream->avail_in = (uInt)(bytes - CPNG_CHUNK_FRAME);
-            completion->next += bytes;
+            stream->avail_in =
+                (uInt)(bytes > 0 ? bytes - CPNG_CHUNK_FRAME : left - CPNG_CHUNK_HEAD);
+            completion->next += bytes > 0 ? bytes : left;
             continue;
         }
         if (inflate(stream, Z_NO_FLUSH) != Z_OK) break;
@@ -49,8 +50,8 @@ static bool unpack(cpng_completion *completion, uint8_t *rows, size_t count) {
 }
 
 static uint8_t *put_32(uint8_t *to, uint32_t value) {
-    for (int shift = 24; shift >= 0; shift -= 8) *to++ = (uint8_t)(value >> shift);
-    return to;
+    cpng_store_32(to, value);
+    return to + 4;
 }
 
 bool cpng_complete_chunk(cpng_completion *completion) {

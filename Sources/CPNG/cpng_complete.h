@@ -26,6 +26,7 @@ typedef struct {
 } cpng_completion;
 
 /// Begins to read the chunks from `begin` to `end`, with right checksums, for `rows` bytes of rows.
+/// The last may end with its data, as many as there are.
 /// Returns NULL without memory.
 cpng_completion *cpng_begin_completion(
     const uint8_t *source, size_t begin, size_t end, uint64_t rows);

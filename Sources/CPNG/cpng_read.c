@@ -31,6 +31,13 @@ typedef struct {
     int palettes;
     /// Whether the rest of the file is checked, and the library gets an end chunk in its place.
     bool has_checked_rest;
+    /// The number of their entries that pixels can name.
+    size_t palette_entries;
+    /// A chunk of transparency, made to fit the palette, and where to go on behind it; 0 for
+    /// another chunk.
+    uint8_t transparency[CPNG_CHUNK_FRAME + PNG_MAX_PALETTE_LENGTH];
+    const uint8_t *rest;
+    size_t rest_length, rest_offset;
     /// Makes the image data that the library gets in place of unended data; else NULL.
     cpng_completion *completion;
     /// Whether the library has begun to read it.
@@ -101,11 +108,17 @@ static _Noreturn void fail_in_chunk(session *s, const uint8_t *chunk, const char
     fail(s, CCODEC_CORRUPT, named);
 }
 
-enum { COLOR_TYPE = 25, HEADER_END = 33 };
+enum { BIT_DEPTH = 24, COLOR_TYPE = 25, HEADER_END = 33 };
 
 /// Whether the header before a chunk declares colours.
 static bool has_colours(const session *s, size_t offset) {
     return offset >= HEADER_END && (s->input[COLOR_TYPE] & PNG_COLOR_MASK_COLOR);
+}
+
+static size_t palette_entries(const session *s, size_t bytes) {
+    size_t entries = (bytes - CPNG_CHUNK_FRAME) / 3;
+    size_t most = s->input[BIT_DEPTH] < 8 ? (size_t)1 << s->input[BIT_DEPTH] : 256;
+    return entries < most ? entries : most;
 }
 
 /// Also checks the critical chunks before the image data, a cut one by its head. Some versions of
@@ -121,8 +134,8 @@ static void find_image_data(session *s) {
         }
         bytes = cpng_chunk_bytes(s->input, s->input_length, offset);
         if (cpng_is_type(chunk, "IDAT")) {
-            if (bytes == 0) return;
             if (is_leading) s->first_data = s->data_end = offset;
+            if (bytes == 0) return;
             if (s->data_end == offset) s->data_end += bytes;
             s->last_data = offset;
         } else if (cpng_is_type(chunk, "IEND")) {
@@ -131,6 +144,7 @@ static void find_image_data(session *s) {
             if (bytes > 0 && !cpng_is_intact(chunk, bytes)) fail_in_chunk(s, chunk, "CRC error");
             if (!cpng_is_type(chunk, "PLTE")) continue;
             if (s->palettes++ > 0) fail_in_chunk(s, chunk, "out of place");
+            if (bytes > 0) s->palette_entries = palette_entries(s, bytes);
             bool is_empty = bytes == CPNG_CHUNK_FRAME && has_colours(s, offset);
             if (is_empty) fail_in_chunk(s, chunk, "no colours");
         }
@@ -165,6 +179,34 @@ static void enter_made(session *s, const uint8_t *chunk, size_t bytes) {
     s->offset = 0;
 }
 
+/// Whether a chunk is transparency with more entries than the palette, which the library drops.
+static bool is_long_transparency(const session *s, const uint8_t *chunk, size_t bytes) {
+    return cpng_is_type(chunk, "tRNS") && s->input[COLOR_TYPE] == PNG_COLOR_TYPE_PALETTE
+        && s->palette_entries > 0 && bytes - CPNG_CHUNK_FRAME > s->palette_entries
+        && cpng_is_intact(chunk, bytes);
+}
+
+/// Gives the library the entries of the palette only.
+static void enter_transparency(session *s, const uint8_t *chunk, size_t bytes) {
+    s->rest = s->input;
+    s->rest_length = s->input_length;
+    s->rest_offset = s->offset + bytes;
+    size_t end = CPNG_CHUNK_HEAD + s->palette_entries;
+    memcpy(s->transparency, chunk, end);
+    cpng_store_32(s->transparency, (uint32_t)s->palette_entries);
+    const uint8_t *type = s->transparency + CPNG_CHUNK_LENGTH;
+    uint32_t sum = cpng_crc(type, CPNG_CHUNK_TYPE + s->palette_entries);
+    cpng_store_32(s->transparency + end, sum);
+    enter_made(s, s->transparency, end + CPNG_CHUNK_CHECKSUM);
+}
+
+static void leave_transparency(session *s) {
+    s->input = s->rest;
+    s->input_length = s->rest_length;
+    s->offset = s->rest_offset;
+    s->rest = NULL;
+}
+
 static void enter_completion(session *s) {
     s->reads_completion = true;
     if (!cpng_complete_chunk(s->completion)) fail(s, CCODEC_CORRUPT, "Not enough image data");
@@ -174,6 +216,7 @@ static void enter_completion(session *s) {
 
 static void enter_chunk(session *s) {
     size_t bytes;
+    if (s->rest != NULL) leave_transparency(s);
     if (s->reads_completion) return enter_completion(s);
     if (s->has_checked_rest && s->offset >= s->data_end) {
         return enter_made(s, end_chunk, sizeof end_chunk);
@@ -188,6 +231,9 @@ static void enter_chunk(session *s) {
     if (bytes == 0 && s->input_length - s->offset >= CPNG_CHUNK_HEAD && cpng_has_valid_head(chunk)
         && cpng_is_ancillary(chunk)) {
         fail(s, CCODEC_TRUNCATED, "the data ends before the image does");
+    }
+    if (bytes > 0 && is_long_transparency(s, chunk, bytes)) {
+        return enter_transparency(s, chunk, bytes);
     }
     s->chunk_end = bytes > 0 ? s->offset + bytes : s->input_length;
 }
@@ -208,8 +254,9 @@ static void on_read(png_structp png, png_bytep bytes, size_t count) {
     }
 }
 
-/// Checks the chunks behind the image data, which have no effect on it: critical ones for damage,
-/// and for another header. Versions of the library differ here, so it does not see them.
+/// Checks the chunks behind the image data, which have no effect on it: for another header, and
+/// critical ones except the end for damage. Versions of the library differ here, so it does not see
+/// them.
 static void check_rest(session *s) {
     for (size_t offset = s->data_end, bytes;; offset += bytes) {
         const uint8_t *chunk = s->input + offset;
@@ -223,8 +270,8 @@ static void check_rest(session *s) {
         }
         if (cpng_is_ancillary(chunk)) continue;
         if (cpng_is_type(chunk, "IHDR")) fail_in_chunk(s, chunk, "out of place");
-        if (!cpng_is_intact(chunk, bytes)) fail_in_chunk(s, chunk, "CRC error");
         if (cpng_is_type(chunk, "IEND")) break;
+        if (!cpng_is_intact(chunk, bytes)) fail_in_chunk(s, chunk, "CRC error");
     }
     s->has_checked_rest = true;
 }
@@ -385,8 +432,9 @@ static void begin_completion(session *s) {
         if (!cpng_is_intact(chunk, bytes)) fail_in_chunk(s, chunk, "CRC error");
         offset += bytes;
     }
+    size_t end = s->data_end + cpng_cut_image_data(s->input, s->input_length, s->data_end);
     s->completion = cpng_begin_completion(
-        s->input, s->first_data, s->data_end, cpng_bytes_of_rows(&s->limits->unended));
+        s->input, s->first_data, end, cpng_bytes_of_rows(&s->limits->unended));
     if (s->completion == NULL) fail(s, CCODEC_OUT_OF_MEMORY, "no memory for the decoder");
     s->image->is_unusual = true;
 }

@@ -47,6 +47,17 @@ size_t cpng_chunk_bytes(const uint8_t *source, size_t length, size_t offset) {
     return count <= left - CPNG_CHUNK_FRAME ? CPNG_CHUNK_FRAME + count : 0;
 }
 
+size_t cpng_cut_image_data(const uint8_t *source, size_t length, size_t offset) {
+    const uint8_t *chunk = source + offset;
+    size_t left = length - offset;
+    if (left <= CPNG_CHUNK_HEAD || cpng_chunk_bytes(source, length, offset) > 0
+        || !cpng_has_valid_head(chunk) || !cpng_is_type(chunk, "IDAT")) {
+        return 0;
+    }
+    size_t count = load_32(chunk);
+    return count < left - CPNG_CHUNK_HEAD ? CPNG_CHUNK_HEAD + count : left;
+}
+
 bool cpng_is_intact(const uint8_t *chunk, size_t bytes) {
     size_t end = bytes - CPNG_CHUNK_CHECKSUM;
     return libdeflate_crc32(0, chunk + CPNG_CHUNK_LENGTH, end - CPNG_CHUNK_LENGTH)

@@ -39,6 +39,15 @@ bool cpng_has_valid_head(const uint8_t *chunk);
 /// Returns the size of the chunk at `offset` with its frame; 0 if it is cut or has no valid head.
 size_t cpng_chunk_bytes(const uint8_t *source, size_t length, size_t offset);
 
+/// Returns the size of the head and the data, as much as there is, of a cut chunk of image data; 0
+/// for another place.
+size_t cpng_cut_image_data(const uint8_t *source, size_t length, size_t offset);
+
+/// Writes a number, the most significant byte first.
+static inline void cpng_store_32(uint8_t *to, uint32_t value) {
+    for (int index = 0; index < 4; index++) to[index] = (uint8_t)(value >> (24 - 8 * index));
+}
+
 bool cpng_is_type(const uint8_t *chunk, const char *type);
 
 /// Whether a decoder may pass over the chunk (PNG section 5.4).

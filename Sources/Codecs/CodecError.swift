@@ -90,6 +90,7 @@ package struct ImageWarning: Hashable, Sendable {
     /// Warnings about PNGs without their end, see ``PNGFile/lacksEnd``.
     package static let missingEndChunk = ImageWarning(
         text: "the end chunk is missing", lacksEnd: true)
+    static let damagedEndChunk = ImageWarning(text: "the end chunk has a wrong checksum")
     package static let unendedImageData = ImageWarning(
         text: "the image data has all rows, but not its own end")
 

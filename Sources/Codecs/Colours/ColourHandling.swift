@@ -23,7 +23,7 @@ struct ColourTarget {
     /// Whether grey pixels stay grey, and their profile can be stored.
     let carriesGreyProfiles: Bool
     /// Whether samples keep the meaning that a profile of colours gives them: no step adds sRGB
-    /// colours, and they are not grey ones of a JPEG.
+    /// colours, and they are not grey.
     let carriesColourProfiles: Bool
     /// Whether samples of 16 bits stay so.
     let carriesDepth: Bool
@@ -45,7 +45,7 @@ struct ColourTarget {
             case .container, nil: [ImageEncoder?]()
             }
         let keepsMeaning = steps?.usesColours != true
-        carriesColourProfiles = keepsMeaning && !(header.format == .jpeg && header.channels == 1)
+        carriesColourProfiles = keepsMeaning && !header.isGrey
         carriesDepth = steps == nil && format == .encoded(.png)
         losesDepth = header.bitDepth > 8 && !carriesDepth
         carriesGreyProfiles =

@@ -34,6 +34,12 @@ enum ICCProfile {
     static func fits(_ profile: [UInt8], channels: Int) -> Bool {
         space(of: profile) == (channels == 1 ? .grey : channels == 3 ? .rgb : .cmyk)
     }
+
+    /// Whether a profile applies to pixels with this many channels without alpha. Grey ones may
+    /// have a profile of colours. Any other profile of another kind is ignored, as in browsers.
+    static func applies(_ profile: [UInt8], toChannels channels: Int) -> Bool {
+        fits(profile, channels: channels) || channels == 1 && fits(profile, channels: 3)
+    }
 }
 
 // MARK: - sRGB

@@ -67,9 +67,11 @@ package struct ImageHeader: Hashable, Sendable {
         memory.hasTransparentColours || rasterChannels % 2 == 0
     }
 
-    /// Samples of a pixel of 8 bits without a palette, 1…4.
+    var isGrey: Bool { channels < 3 && !memory.isIndexed }
+
+    /// Samples of a pixel of 8 bits without a palette, 1…4. A profile may make colours of grey.
     var plainChannels: Int {
-        (memory.isIndexed || rasterChannels >= 3 ? 3 : 1) + (mayBeTransparent ? 1 : 0)
+        (isGrey && !memory.hasPackedProfile ? 1 : 3) + (mayBeTransparent ? 1 : 0)
     }
 
     /// Whether the picture was compressed with loss or is as dense as a photograph, so that it is

@@ -146,12 +146,9 @@ struct JPEGSource: ImageDecoding {
         }
     }
 
-    /// A profile for another kind of pixels is ignored, as browsers do. Grey pixels may have one of
-    /// colours.
     var colours: SourceColours {
-        let kinds = header.channels == 1 ? [1, 3] : [header.channels]
         let profile = file.profile.flatMap { profile in
-            kinds.contains { ICCProfile.fits(profile, channels: $0) } ? profile : nil
+            ICCProfile.applies(profile, toChannels: header.channels) ? profile : nil
         }
         return header.channels == 4 ? .inks(profile: profile) : SourceColours(profile)
     }

@@ -115,6 +115,7 @@ struct PNGSource: ImageDecoding {
         file = try PNGFile(source)
         try file.checkPieces()
         if file.lacksEnd { note.note(.missingEndChunk) }
+        if file.hasDamagedEnd { note.note(.damagedEndChunk) }
     }
 
     static func header(of source: UnsafeRawBufferPointer) throws(CodecError) -> ImageHeader {
@@ -255,9 +256,9 @@ struct PNGSource: ImageDecoding {
         func form() throws(CodecError) -> cpng_form? {
             let file = try PNGFile(source)
             let data = try file.imageData(memoryBytes: 0, interruption)
-            guard data == CPNG_DATA_UNENDED else { return nil }
-            note.note(.unendedImageData)
-            return file.form
+            if data == CPNG_DATA_UNENDED { note.note(.unendedImageData) }
+            let isCut = data == CPNG_DATA_WHOLE && file.cutImageData != nil
+            return data == CPNG_DATA_UNENDED || isCut ? file.form : nil
         }
         let outcome = Result { () throws(CodecError) in
             try decoded(

@@ -1,7 +1,7 @@
 internal import PrefetchModel
 
-/// The ancillary chunks that break the rules of the format (PNG third edition, sections 5.6 and
-/// 11.3). Decoders skip them, or fail: they lose no pixel.
+/// The ancillary chunks, and the palettes that suggest colours, that break the rules of the format
+/// (PNG third edition, sections 5.6 and 11.3). Decoders skip them, or fail: they lose no pixel.
 extension PNGFile {
     /// Returns the indices of the chunks to leave out of a file that keeps all metadata.
     ///
@@ -32,11 +32,22 @@ private struct PNGChunkRules {
         hasProfile = file.profile != nil
     }
 
-    /// Whether the next chunk is ancillary and breaks a rule.
+    /// Whether a palette is right, or the pixels need it. Chromium shows no picture with one that
+    /// suggests too many colours.
+    private func isRightPalette(_ count: Int) -> Bool {
+        switch file.colorType {
+        case 2, 6: (3...768).contains(count) && count % 3 == 0
+        case 3: true
+        default: false
+        }
+    }
+
+    /// Whether the next chunk is ancillary, or a palette that suggests colours, and breaks a rule.
     mutating func rejects(_ chunk: PNGFile.Chunk) -> Bool {
         let type = chunk.type
         guard type & 0x2000_0000 != 0 else {
             if type == .PLTE, !seen.contains(.IDAT) {
+                guard isRightPalette(chunk.data.count) else { return true }
                 paletteEntries = min(chunk.data.count / 3, 256)
             }
             seen.insert(type)
@@ -83,7 +94,7 @@ private struct PNGChunkRules {
         switch chunk.type {
         case .tRNS where file.colorType & 4 != 0: return false
         case .tRNS, .cHRM, .sBIT:
-            return file.isTaken(chunk, paletteEntries: takenEntries(chunk))
+            return file.isTaken(chunk, paletteEntries: paletteEntries)
         case .gAMA: return data.count == 4 && data.contains { $0 != 0 }
         case .sRGB: return data.count == 1 && data[0] <= 3 && !hasProfile
         case .iCCP: return hasProfile
@@ -105,11 +116,6 @@ private struct PNGChunkRules {
         case .iTXt: return isInternationalText(data)
         default: return true
         }
-    }
-
-    /// The entries that ``PNGFile/isTaken(_:in:paletteEntries:)`` counts: those that data can name.
-    private func takenEntries(_ chunk: PNGFile.Chunk) -> Int {
-        chunk.type == .tRNS ? min(paletteEntries, 1 << file.bitDepth) : paletteEntries
     }
 
     private func isBackground(_ data: UnsafeRawBufferPointer) -> Bool {

@@ -35,11 +35,12 @@ extension PNGFile {
                 guard isBehindImageData else { throw .broken("unhandled critical chunk") }
             }
             // Transparency after the image data is ignored, so its damage does not matter.
-            guard isIntact(chunk) || (type == .tRNS && isBehindImageData) else {
+            guard isIntact(chunk) || type == .IEND || (type == .tRNS && isBehindImageData) else {
                 throw .broken("\(PNGFile.name(type)): CRC error")
             }
         }
-        guard seen.contains(.IDAT) else { throw .broken("no image data") }
+        guard seen.contains(.IDAT) || cutImageData != nil else { throw .broken("no image data") }
+        guard colorType != 3 || seen.contains(.PLTE) else { throw .broken("no palette") }
         try checkIgnoredDamage()
     }
 
@@ -76,7 +77,8 @@ extension PNGFile {
     ) throws(CodecError) -> cpng_data {
         // Image data that another chunk separates from the first is ignored.
         let first = chunks.drop { $0.type != .IDAT }.prefix { $0.type == .IDAT }.map(\.data)
-        return try check(first, form(width, height), memoryBytes, interruption)
+        let cut = cutImageData.map { [$0] } ?? []
+        return try check(first + cut, form(width, height), memoryBytes, interruption)
     }
 
     private func check(

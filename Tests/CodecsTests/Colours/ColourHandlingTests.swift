@@ -120,6 +120,56 @@ import Testing
         #expect(try kept.image.colour == .kept && Self.colours(kept.bytes) == .profile(profile))
     }
 
+    /// The same of PNGs of every grey kind.
+    @Test(
+        arguments: [(0, 1), (0, 2), (0, 4), (0, 8), (0, 16), (4, 8), (4, 16)], [false, true])
+    func profileOfColoursAppliesToGreyPNG(kind: (Int, Int), hasKey: Bool) throws {
+        let (colorType, depth) = kind
+        guard colorType == 0 || !hasKey else { return }
+        let profile = try #require(try Self.profile(of: Sample.bytes("adobe.png")))
+        let most = 1 << depth - 1
+        let wideDepth = max(depth, 8)
+        let wideMost = 1 << wideDepth - 1
+        func key(_ samples: Int) -> [UInt8] {
+            let value = samples == 1 ? most : wideMost
+            let bytes = [UInt8(value >> 8), UInt8(value & 255)]
+            return hasKey
+                ? PNGFile.chunk(.tRNS, Array((0..<samples).map { _ in bytes }.joined())) : []
+        }
+        func picture(_ colorType: Int, _ depth: Int) throws -> [UInt8] {
+            let chunks = PNGFile.profileChunk(profile) + key(colorType & 2 == 0 ? 1 : 3)
+            return try GeneratedPNG(
+                width: 20, height: 10, colorType: colorType, bitDepth: depth, chunks: chunks
+            ).bytes { x, y in
+                let scale = (1 << depth - 1) / most
+                let grey = (x * most / 19) * scale
+                let alpha = (most - y * most / 20) * scale
+                return Array(repeating: grey, count: colorType & 2 == 0 ? 1 : 3)
+                    + (colorType & 4 == 0 ? [] : [alpha])
+            }
+        }
+        let source = try picture(colorType, depth)
+        let wanted = try stored(
+            picture(colorType | 2, wideDepth), Recipe(.all, encoding: .png).withSize)
+        #expect(wanted.image.colour == .converted)
+        for specification in ["png,flip=h,flip=h", "png,strip=all,flip=h,flip=h", "jpeg", "webp"] {
+            let recipe = try Recipe(specification: specification)
+            guard recipe.encoding.format?.isMade == true else { continue }
+            let made = try stored(source, recipe)
+            #expect(made.image.colour == .converted)
+            #expect(try Self.colours(made.bytes) == .undeclared)
+            guard recipe.encoding == .png else { continue }
+            let shown = try ShownPixels(png: made.bytes)
+            #expect(try Self.difference(shown, ShownPixels(png: wanted.bytes)) <= 1)
+        }
+        // The same samples keep the chunk.
+        for specification in ["same", "png", "same,strip=none", "png,strip=none"] {
+            let kept = try stored(source, Recipe(specification: specification))
+            #expect(try kept.image.colour == .kept && Self.colours(kept.bytes) == .profile(profile))
+            #expect(try warning(source, Recipe(specification: specification)) == nil)
+        }
+    }
+
     /// Steps add colours of sRGB. Black and white are the same in every space.
     @Test(arguments: ["p3.png", "p3.jpg", "adobe.png", "grey.png"])
     func addedColoursAreOfSRGB(name: String) throws {
@@ -289,6 +339,23 @@ import Testing
         .cHRM, [0.3127, 0.329, 0.64, 0.33, 0.3, 0.6, 0.15, 0.06].flatMap(number))
 
     private static func points(_ bytes: [UInt8]) -> [UInt8] { PNGFile.chunk(.cICP, bytes) }
+
+    /// As in Chromium, the next description counts.
+    @Test(arguments: [[2, 13, 0, 1], [1, 2, 0, 1], [2, 2, 0, 1], [2, 16, 0, 1], [9, 2, 0, 0]])
+    func ignoresUnspecifiedCodePoints(points: [UInt8]) throws {
+        let profile = try #require(try Self.profile(of: Sample.bytes("adobe.png")))
+        for description in [
+            [], PNGFile.profileChunk(profile), PNGFile.chunk(.sRGB, [0]), Self.gamma(1),
+            Self.gamma(0.5) + Self.p3,
+        ] {
+            let plain = try PNGTests.inserting(description, into: Samples.colourPNG)
+            let source = try PNGTests.inserting(
+                Self.points(points) + description, into: Samples.colourPNG)
+            #expect(try Self.colours(source) == Self.colours(plain))
+            let recipe = try Recipe(specification: "png,flip=h")
+            #expect(try stored(source, recipe).bytes == stored(plain, recipe).bytes)
+        }
+    }
 
     @Test(arguments: [
         ("gamma 1", gamma(1), 1.0, false), ("gamma 1/2.2", gamma(0.45455), 1 / 0.45455, false),

@@ -86,6 +86,8 @@ import Testing
         Fault("profile without a name", "iCCP", [1, 2], true),
         Fault("suggested palette", "sPLT", bytes("A\0", [8, 1]), true),
         Fault("depth of a suggested palette", "sPLT", bytes("A\0", [7]), true),
+        Fault("palette of 257 colours", "PLTE", Array(repeating: 7, count: 771), true),
+        Fault("palette of 4 bytes", "PLTE", [1, 2, 3, 4], true),
         Fault("offset unit", "oFFs", [0, 0, 0, 1, 0, 0, 0, 1, 2], true),
         Fault("scale unit", "sCAL", [3, 49, 0, 49], true),
         Fault("code points of 3 bytes", "cICP", [1, 13, 0], true),

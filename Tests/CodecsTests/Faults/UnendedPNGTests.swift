@@ -145,7 +145,9 @@ import Testing
         for (name, data) in Self.unended(Array(rows.dropLast())) where !name.hasPrefix("more") {
             // The checksum would be a part of the block.
             guard !name.hasSuffix("checksum") else { continue }
-            for file in [kind.start(data) + Self.end, kind.start(data)] {
+            let start = kind.start(data)
+            let cut = [1, 4, 6].map { Array(start.dropLast($0)) }
+            for file in [start + Self.end, start] + cut {
                 #expect(structureRefusal(file) != nil, "\(name)")
                 for recipe in everyRecipe { #expect(refusal(file, recipe) != nil, "\(name)") }
             }
@@ -155,11 +157,36 @@ import Testing
         data[data.count - 1] ^= 1
         #expect(refusal(kind.start(data) + Self.end) != nil)
         #expect(structureRefusal(kind.start(data) + Self.end) != nil)
+        for missing in 1...4 {
+            let cut = Array(kind.start(data).dropLast(missing))
+            #expect(refusal(cut) != nil && structureRefusal(cut) != nil)
+        }
+    }
+
+    /// The file ends inside its last chunk of image data.
+    @Test(arguments: kinds) func storesACutChunkOfImageData(kind: Kind) throws {
+        let data = AnimationTests.deflated(kind.rows)
+        let whole = kind.start(data) + Self.end
+        for pieces in [Int.max, 4001] {
+            // The chunk's checksum, then that of the data.
+            for missing in 1...8 {
+                let cut = Array(kind.start(data, pieces: pieces).dropLast(missing))
+                try expect(cut, showsAs: whole, lacksEnd: true, "\(missing)")
+            }
+        }
+    }
+
+    @Test(arguments: Samples.pngs + [AnimationTests.Animation().file])
+    func storesAnEndChunkWithAWrongChecksum(source: [UInt8]) throws {
+        let faulty = source.dropLast(4) + [1, 2, 3, 4]
+        try expect(Array(faulty), showsAs: source, lacksEnd: false, "")
+        try expect(Array(faulty) + [0, 0], showsAs: source, lacksEnd: false, "trailing bytes")
     }
 
     @Test(arguments: Samples.pngs) func storesAFileWithoutItsEndChunk(source: [UInt8]) throws {
         let text = PNGFile.chunk(0x7445_5874, Array("Title\0nothing".utf8))
-        for missing in 1...12 {
+        // From 13 on, checksums of the image data are missing.
+        for missing in 1...20 {
             try expect(
                 Array(source.dropLast(missing)), showsAs: source, lacksEnd: true, "\(missing)")
         }
@@ -168,7 +195,7 @@ import Testing
             let faulty = source.dropLast(12) + text.prefix(count)
             try expect(Array(faulty), showsAs: source, lacksEnd: true, "\(count) of a text")
         }
-        for missing in [13, 15, 16, 17, 40] {
+        for missing in [40, 60] {
             let cut = Array(source.dropLast(missing))
             for recipe in everyRecipe {
                 guard case .corrupt(_, isTruncated: true)? = refusal(cut, recipe) else {

@@ -119,6 +119,31 @@ import Testing
         #expect(shown[0].contains { $0.w == 0 } && shown[0].contains { $0.w == 255 })
     }
 
+    /// libpng drops transparency with more entries than the palette.
+    @Test(
+        arguments: [1, 2, 4, 8],
+        ["same", "same,strip=none", "same,strip=all", "png", "png,flip=h,flip=h", "webp,q=100"])
+    func keepsTransparencyLongerThanThePalette(depth: Int, specification: String) throws {
+        let recipe = try Recipe(specification: specification)
+        guard recipe.encoding.format?.isMade != false else { return }
+        for entries in [2, 3, 4, 16, 255, 256] where entries <= 1 << depth {
+            let palette = PNGFile.chunk(.PLTE, (0..<3 * entries).map { UInt8($0 * 7 & 255) })
+            func source(_ count: Int) throws -> [UInt8] {
+                let alphas = (0..<count).map { UInt8($0 % 3 * 100) }
+                return try GeneratedPNG(
+                    colorType: 3, bitDepth: depth, chunks: palette + PNGFile.chunk(.tRNS, alphas)
+                ).bytes { x, y in [(x + y) % entries] }
+            }
+            let wanted = try stored(source(entries), recipe)
+            for count in [entries + 1, 256, 257, 300] where count > entries {
+                let made = try stored(source(count), recipe)
+                #expect(made.bytes == wanted.bytes, "\(count) for \(entries)")
+                #expect(try EncodingTests.raster(made.bytes).contains { $0.w == 0 })
+                #expect(structureRefusal(try source(count)) == nil)
+            }
+        }
+    }
+
     @Test func usesFirstUndamagedOrientation() throws {
         let plain = try stored(Samples.colourPNG).bytes
         func orientation(_ chunks: [[UInt8]]) throws -> Int {
