@@ -13,8 +13,8 @@
             var describes: [Int] = []
             /// Whether it is XMP that is not packed.
             var isXMP = false
-            var width = 0
-            var height = 0
+            /// By the first box `ispe`.
+            var size = (width: 0, height: 0)
             var isAlpha = false
             /// Whether the picture is one of several layers.
             var isLayered = false
@@ -106,12 +106,12 @@
             return items.contains { name, item in
                 let isDecoded =
                     shown.contains(name) || item.isAlpha && item.auxiliaryFor.contains(main)
-                guard isDecoded, item.type == Box.code("av01"), item.width > 0,
-                    let data = item.data, let size = AV1Headers(source, in: data)
+                guard isDecoded, item.type == Box.code("av01"), item.size.width > 0,
+                    let data = item.data, let coded = AV1Headers(source, in: data)
                 else { return false }
                 return item.isLayered
-                    ? item.width > size.width || item.height > size.height
-                    : item.width != size.width || item.height != size.height
+                    ? item.size.width > coded.width || item.size.height > coded.height
+                    : item.size != (coded.width, coded.height)
             }
         }
 
@@ -286,9 +286,8 @@
         ) {
             let start = property.payload.lowerBound
             switch property.type {
-            case Box.code("ispe") where property.payload.count >= 12 && item.width == 0:
-                item.width = source.bigEndian32(at: start + 4)
-                item.height = source.bigEndian32(at: start + 8)
+            case Box.code("ispe") where property.payload.count >= 12 && item.size.width == 0:
+                item.size = (source.bigEndian32(at: start + 4), source.bigEndian32(at: start + 8))
             case Box.code("clli") where item.peak == nil:
                 item.peak = FieldReader.peak(in: property, of: source)
             case Box.code("auxC"):

@@ -180,7 +180,9 @@ import Testing
     @Test func leavesOutMalformedAndTooLongXMP() throws {
         let jpeg = Samples.baselineJPEG
         let name = Array("http://ns.adobe.com/xap/1.0/\0".utf8)
-        for packet in [[0x3C, 0xFF, 0x3E], [0x3C, 0, 0x3E], Array("no markup".utf8), []] as [[UInt8]] {
+        for packet in [[0x3C, 0xFF, 0x3E], [0x3C, 0, 0x3E], Array("no markup".utf8), []]
+            as [[UInt8]]
+        {
             let source = JPEGTests.inserting(JPEGFile.segment(0xE1, name + packet), into: jpeg)
             let recipe = Recipe(.none, encoding: .png)
             #expect(try metadata(stored(source, recipe).bytes)[.xmp] == nil)
