@@ -170,7 +170,7 @@
                 peak: statedPeak ?? RGBSpace.usualPeak, ofA: "an AVIF")
         }
 
-        /// The brightest light of what libavif shows: the main item, or a track.
+        /// The brightest light of the main item or of the track that libavif shows.
         private var statedPeak: Double? {
             guard let items = try? AVIFItems(source) else {
                 return AVIFTrack.shown(in: source)?.peak

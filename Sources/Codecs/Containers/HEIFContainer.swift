@@ -17,7 +17,7 @@ enum HEIFContainer: ImageContainer {
 
     /// Why a file is refused however other formats are treated; nil for others.
     ///
-    /// A box `mini` before `meta` decides, whatever the brands, since `mif3` may be any of them.
+    /// A box `mini` before `meta` decides, not the brands, since `mif3` may be any of them.
     static func refusal(of beginning: UnsafeRawBufferPointer) -> String? {
         var walk = BoxWalk(beginning)
         var next = 0

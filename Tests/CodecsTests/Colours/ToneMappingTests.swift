@@ -87,7 +87,7 @@ struct ToneMappingTests {
             + (CodecLibraries.decodes(.avif) ? ["lossless", "10-bit", "12-bit-alpha"] : [])
     }
 
-    /// Every result of new pixels is mapped; what keeps the data keeps its light.
+    /// Every result of new pixels is mapped; kept data has its light.
     @Test(arguments: formats, [16, 18])
     func everyResultIsMappedOrKept(format: String, transfer: Int) throws {
         let source = try ToneMappingTests.picture(format, transfer)

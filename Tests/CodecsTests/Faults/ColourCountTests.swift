@@ -4,7 +4,7 @@ import Testing
 
 @testable import Codecs
 
-/// Bitmaps of up to 8 bits whose count of colours is wrong, as files and in icons.
+/// Bitmaps of up to 8 bits with a wrong count of colours, as files and in icons.
 @Suite(.timeLimit(.minutes(15))) struct ColourCountTests {
     private static let counts = [
         0, 1, 2, 3, 15, 16, 17, 255, 256, 257, 300, 1000, 65_536, 1 << 24, 0xFFFF_FFFF,

@@ -160,7 +160,7 @@ import Testing
         #expect(try stored(result.bytes, recipe).isSource)
     }
 
-    // MARK: What stays
+    // MARK: Kept chroma
 
     /// Letters in strong colours, also few in a large picture.
     @Test(

@@ -5,7 +5,7 @@ import Testing
 @testable import Codecs
 
 #if AVIF
-    /// Metadata in every place of an AVIF, found whatever the version of libavif.
+    /// Metadata in every place of an AVIF, found with every version of libavif.
     @Suite(.serialized, .timeLimit(.minutes(15)), .enabled(if: CodecLibraries.decodes(.avif)))
     struct AVIFMetadataTests {
         /// A TIFF structure with an artist and a latitude.

@@ -17,7 +17,7 @@ struct PictureSource: CustomStringConvertible, Hashable {
     var megapixels: Int
     var hasAlpha = false
     var isGrey = false
-    /// JPEG only: 4:4:4, whatever its encoder would choose.
+    /// JPEG only: 4:4:4 in place of its encoder's choice.
     var hasWholeChroma = false
 
     static func all(megapixels: [Int]) -> [PictureSource] {
