@@ -111,9 +111,20 @@ ccodec_status cpixels_similarity(
     const ccodec_picture *first, const ccodec_picture *second, double *similarity,
     cinterruption *_Nullable interruption);
 
+/// Finds the block that differs most from another picture of the same size; without one, from the
+/// picture with one chroma sample for two by two pixels (4:2:0).
+///
+/// A mean over a picture hides a wrong corner. Blocks have 16 × 16 pixels, the last ones the rest.
+///
+/// - `worst`: the mean difference of red, green and blue, over black, in that block; 0 to 255.
+ccodec_status cpixels_worst_block(
+    const ccodec_picture *picture, const ccodec_picture *_Nullable other, double *worst,
+    cinterruption *_Nullable interruption);
+
 /// Estimates the bits of a pixel in lossless coding: the entropy of the errors of predictions from
-/// neighbours, in at most 64 rows. Coders that find repeated patterns need less. The result is the
-/// same on every processor.
+/// neighbours, in a sample of at most 64 rows, times the share of pixels that do not repeat. The
+/// latter is of all rows up to 100,000 pixels, else of the sample. The result is the same on every
+/// processor.
 double cpixels_lossless_bits(const ccodec_picture *picture);
 
 /// Chromaticities, as CIE x and y.

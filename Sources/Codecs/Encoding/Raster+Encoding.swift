@@ -29,12 +29,14 @@ extension Raster {
     /// Whether a lossless file is possibly smaller than a lossy one of `bytes`. Graphics may take a
     /// quarter of the estimate, and steps of gradients nearly nothing. Photographs are estimated at
     /// over 2 bits a pixel, and usually at six times the lossy file.
+    /// `margin` multiplies the limit.
     ///
     /// - Precondition: the raster is plain.
-    func mayBeSmallerLossless(than bytes: Int) -> Bool {
+    func mayBeSmallerLossless(than bytes: Int, margin: Double = 1) -> Bool {
         guard var picture else { return false }
         let pixels = Double(widthInPixels) * Double(heightInPixels)
-        return cpixels_lossless_bits(&picture) <= max(2, 8 * 4 * Double(bytes) / pixels)
+        return cpixels_lossless_bits(&picture)
+            <= margin * max(2, 8 * 4 * Double(bytes) / pixels)
     }
 
     /// - Precondition: the raster is plain.
@@ -67,6 +69,25 @@ extension Raster {
             cpixels_similarity(&first, &second, &similarity, interruption.pointer),
             noMemory: "no memory for a comparison")
         return similarity
+    }
+
+    /// The mean difference of a channel, 0…255, in the block that differs most from another
+    /// picture; nil for the picture itself in 4:2:0.
+    ///
+    /// - Precondition: both are plain and of the same size.
+    func worstBlock(
+        beside other: ccodec_picture?, _ interruption: Interruption
+    ) throws(CodecError) -> Double {
+        guard var picture else { throw .outOfMemory("no pixels") }
+        var worst = 0.0
+        let status =
+            if var other {
+                cpixels_worst_block(&picture, &other, &worst, interruption.pointer)
+            } else {
+                cpixels_worst_block(&picture, nil, &worst, interruption.pointer)
+            }
+        try interruption.check(status, noMemory: "no memory for a comparison")
+        return worst
     }
 
     /// The samples as the C functions take them; nil without rows.

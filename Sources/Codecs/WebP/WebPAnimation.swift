@@ -74,25 +74,20 @@
             return try encoding.lossy(orElse: nil)
         }
 
-        /// The lossy file, or a lossless one of at most `most` bytes, unless that is larger: then
-        /// if the lossy one differs visibly and is not far smaller.
+        /// The lossy file, or a lossless one of at most `most` bytes: by the rule of
+        /// ``WebPEncoding/LossyFault``, over all frames.
         private func chosen(most: Int) throws(CodecError) -> ImageBytes {
             let survey = try survey()
             var lossless: ImageBytes?
             if survey.isSmeared { lossless = try made(.lossless, most) }
             let lossy = try lossy(orElse: lossless)
-            let frames = try lossy.withUnsafeBytes { (bytes) throws(CodecError) in
-                max(try WebPFile(bytes).frames.count, 1)
-            }
-            // The library takes frames that differ a little for equal.
-            let hasAllFrames = frames == survey.frames
-            if lossless == nil, !hasAllFrames { lossless = try made(.lossless, most) }
-            guard let lossless else { return lossy }
-            guard lossy.count < lossless.count else { return lossless }
-            // Every file takes a block of the disk.
-            if lossless.count > max(4 * lossy.count, 4_096) { return lossy }
-            guard hasAllFrames else { return lossless }
-            return try isClose(lossy) ? lossy : lossless
+            if let lossless, lossless.count <= lossy.count { return lossless }
+            let fault = try fault(of: lossy, survey)
+            guard fault != .none else { return lossy }
+            let limit = min(most, fault.mostLosslessBytes(beside: lossy.count, recipe))
+            if !survey.isSmeared { lossless = try made(.lossless, limit) }
+            guard let lossless, lossless.count <= limit else { return lossy }
+            return lossless
         }
 
         /// The lossy file, or the lossless one if it is too large.
@@ -120,22 +115,34 @@
             return (isSmeared, frames)
         }
 
-        /// Whether each frame of a file is as similar to its picture as a JPEG of the recipe's
-        /// quality usually is.
-        private func isClose(_ file: ImageBytes) throws(CodecError) -> Bool {
+        /// The worst fault of a file's frames. Smeared ones have none if all frames are as similar
+        /// to their pictures as a JPEG of the recipe's quality usually is.
+        private func fault(
+            of file: ImageBytes, _ survey: (isSmeared: Bool, frames: Int)
+        ) throws(CodecError) -> WebPEncoding.LossyFault {
             let least = QualityScale.similarity(of: recipe.quality)
-            var isClose = true
+            // Low qualities are less exact everywhere.
+            let most = max(WebPEncoding.LossyFault.mostDifference, 240 * (1 - least))
+            var (similarity, difference) = (1.0, 0.0)
+            var hasAllFrames = true
             try file.withUnsafeBytes { (bytes) throws(CodecError) in
+                // The library takes frames that differ a little for equal.
+                hasAllFrames = try max(WebPFile(bytes).frames.count, 1) == survey.frames
                 var shown = try WebPPlayback(bytes, interruption)
                 var time = 0
                 try animation.forEachFrame { picture, delay throws(CodecError) in
                     try shown.advance(to: time, interruption)
-                    let similarity = try shown.similarity(to: picture, interruption)
-                    if similarity < least { isClose = false }
+                    difference = max(
+                        difference, try shown.worstBlock(beside: picture, interruption))
+                    if survey.isSmeared {
+                        similarity = min(
+                            similarity, try shown.similarity(to: picture, interruption))
+                    }
                     time += WebPAnimationEncoding.milliseconds(delay)
                 }
             }
-            return isClose
+            if difference > most { return .wrong }
+            return similarity < least || !hasAllFrames ? .visible : .none
         }
 
         /// The whole file; nil where it would have more bytes than `most`.
@@ -223,6 +230,12 @@
             to picture: borrowing Raster, _ interruption: Interruption
         ) throws(CodecError) -> Double {
             try canvas.picture.similarity(to: picture, interruption)
+        }
+
+        func worstBlock(
+            beside picture: borrowing Raster, _ interruption: Interruption
+        ) throws(CodecError) -> Double {
+            try canvas.picture.worstBlock(beside: picture.picture, interruption)
         }
     }
 #else

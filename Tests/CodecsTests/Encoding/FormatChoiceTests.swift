@@ -157,6 +157,62 @@ struct FormatChoiceTests {
         #expect(smallest.bytes.count <= png.bytes.count)
     }
 
+    /// Small pictures are tried in every coding. Their entropy is high, but they repeat.
+    @Test(
+        .enabled(if: EncodedImageFormat.webp.isMade),
+        arguments: [
+            // Tiles of noise, narrower than the picture.
+            { x, y in
+                (0..<3).map {
+                    ((x % 37 * 7919 + y % 50 * 104_729 + $0) &* 2_654_435_761) >> 13 & 255
+                }
+            },
+            { x, y in [x ^ y & 255, x * 3 & 255 ^ y & 255, x & y & 255] },
+            // Ordered dithers of a gradient: black and white, and 64 colours.
+            { x, y in
+                Array(repeating: x > [8, 136, 200, 72][x % 2 + y % 2 * 2] ? 255 : 0, count: 3)
+            },
+            { x, y in
+                [x, y, (x + y) / 2].map { ($0 + [0, 32, 48, 16][x % 2 + y % 2 * 2]) / 64 * 63 }
+            },
+            // Lines of letters, five by seven pixels.
+            { x, y in
+                let letter = (x / 6 * 31 + y / 10 * 17) % 26
+                let isInk =
+                    x % 6 < 5 && y % 10 < 7 && (letter * 977 + 1) >> (x % 6 + y % 10) & 1 == 1
+                return isInk ? [200, 30, 30] : [250, 248, 240]
+            },
+        ] as [@Sendable (Int, Int) -> [Int]])
+    func smallPatternsAreLossless(colour: @Sendable (Int, Int) -> [Int]) throws {
+        for (width, height) in [(60, 60), (255, 255), (390, 256)] {
+            let source = try GeneratedPNG(width: width, height: height, colorType: 2, bitDepth: 8)
+                .bytes { x, y in colour(x, y).map { min($0, 255) } }
+            let webP = try stored(source, Recipe(encoding: .webp))
+            #expect(try EncodingTests.raster(webP.bytes) == EncodingTests.raster(source))
+            let smallest = try stored(source, FormatChoiceTests.smallest(of: [.png, .webp]))
+            #expect(smallest.bytes.count <= webP.bytes.count)
+        }
+    }
+
+    /// A photograph stays lossy, unless some of it has colours that 4:2:0 cannot show.
+    @Test(.enabled(if: EncodedImageFormat.webp.isMade))
+    func oneWrongCornerIsLossless() throws {
+        for corner in [0, 16, 40] {
+            var random = SplitMix(seed: 6)
+            let source = try GeneratedPNG(width: 320, height: 240, colorType: 2, bitDepth: 8)
+                .bytes { x, y in
+                    let noise = Int(random.next() & 31)
+                    guard x >= corner || y >= corner else {
+                        return (x + y) % 2 == 0 ? [255, 0, 0] : [0, 0, 255]
+                    }
+                    return [x / 2 + noise, 100 + noise, y / 2 + noise]
+                }
+            let made = try stored(source, Recipe(encoding: .webp))
+            let isExact = try EncodingTests.raster(made.bytes) == EncodingTests.raster(source)
+            #expect(isExact == (corner > 0), "\(corner)")
+        }
+    }
+
     @Test func keepsAnimations() throws {
         for sample in FormatSample.taken {
             let source = try sample.bytes

@@ -294,7 +294,7 @@ struct AnimationTransformingTests {
 
     #if GIF
         /// The pixels of a GIF are opaque or transparent.
-        private func gif(of file: [UInt8]) throws -> [UInt8] {
+        func gif(of file: [UInt8]) throws -> [UInt8] {
             try file.withUnsafeBytes { bytes in
                 let header = try header(of: bytes)
                 let interruption = Interruption(CodecLimits(), nil)
@@ -472,6 +472,34 @@ struct AnimationTransformingTests {
             }
             let exact = try stored(Self.mirroring(picture), recipe(.webp, [.flip(.horizontal)]))
             #expect(try Self.shown(exact.bytes).frames[1].picture == picture)
+        }
+
+        /// The mean of a frame hides a corner of other colours.
+        @Test func photographsAreLossyUnlessACornerIsWrong() throws {
+            for corner in [0, 16, 40] {
+                var random = SplitMix(seed: 8)
+                var picture = Picture(width: 200, height: 150)
+                for place in picture.pixels.indices {
+                    let (x, y) = (place % 200, place / 200)
+                    let noise = UInt8.random(in: 0...31, using: &random)
+                    let isCorner = x < corner && y < corner
+                    let pattern: SIMD4<UInt8> =
+                        (x + y) % 2 == 0 ? SIMD4(255, 0, 0, 255) : SIMD4(0, 0, 255, 255)
+                    picture.pixels[place] =
+                        isCorner
+                        ? pattern
+                        : SIMD4(UInt8(x / 2) + noise, 100 + noise, UInt8(y / 2) + noise, 255)
+                }
+                let file = Self.mirroring(picture)
+                let made = try stored(file, recipe(.webp, []))
+                let frames = try Self.shown(made.bytes).frames
+                #expect(frames.count == 2)
+                let isExact = frames.map(\.picture) == [picture, picture.mirrored]
+                #expect(isExact == (corner > 0), "\(corner)")
+                var small = recipe(.webp, [])
+                small.maximumStoredBytes = 20_000
+                #expect(try stored(file, small).bytes.count <= 20_000)
+            }
         }
 
         /// Strong colours are lossless unless a size limit asks for less.
