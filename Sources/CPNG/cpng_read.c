@@ -218,7 +218,7 @@ static void enter_chunk(session *s) {
     size_t bytes;
     if (s->rest != NULL) leave_transparency(s);
     if (s->reads_completion) return enter_completion(s);
-    if (s->has_checked_rest && s->offset >= s->data_end) {
+    if (s->completion == NULL && s->has_checked_rest && s->offset >= s->data_end) {
         return enter_made(s, end_chunk, sizeof end_chunk);
     }
     while ((bytes = cpng_chunk_bytes(s->input, s->input_length, s->offset)) > 0

@@ -10,8 +10,8 @@ import Testing
     @Test(arguments: Samples.jpegs + Samples.pngs)
     func refusesEveryTruncation(source: [UInt8]) {
         #expect(structureRefusal(source) == nil)
-        // A PNG may lack its end chunk.
-        let end = source.starts(with: Samples.colourPNG[..<8]) ? source.count - 12 : source.count
+        // A PNG may lack its end chunk, and the checksums before it.
+        let end = source.starts(with: Samples.colourPNG[..<8]) ? source.count - 22 : source.count
         for length in 0..<end {
             let error = structureRefusal(Array(source.prefix(length)))
             switch error {
@@ -30,7 +30,9 @@ import Testing
             let isAncillary = source[offset + 4] & 0x20 != 0
             let isTransparency = Array(source[offset + 4..<offset + 8]) == Array("tRNS".utf8)
             if !isAncillary || isTransparency {
-                for position in offset + 4..<offset + 12 + length {
+                // The checksum of the end chunk has no effect.
+                let isEnd = offset + 12 + length == source.count
+                for position in offset + 4..<offset + (isEnd ? 8 : 12 + length) {
                     // Changing bit 5 of a type's first byte would make another, harmless chunk.
                     var damaged = source
                     damaged[position] ^= 0x41

@@ -137,10 +137,10 @@ import Testing
             PNGFile.chunk(.PLTE, [1, 2, 3]) + end, PNGFile.chunk(.IEND, [1, 2]),
             PNGFile.chunk(0x4142_4344, []) + end, PNGFile.chunk(0x7072_6966, []) + end,
             end + [1, 2, 3],
-            end + PNGFile.chunk(.IDAT, [1]),
+            end + PNGFile.chunk(.IDAT, [1]), damaged(end),
         ]
         let refused: [[UInt8]] = [
-            [], Array(end.dropLast()), damaged(end), Array(text.dropLast(3)),
+            [], Array(end.dropLast()), Array(text.dropLast(3)),
             PNGFile.chunk(0x4142_4330, []) + end, [0xFF, 0xFF, 0xFF, 0xFF] + end,
             [0, 0, 0, 9] + Array("tEXt".utf8), Array(end.prefix(7)),
         ]
