@@ -98,13 +98,14 @@ struct PNGFile {
     /// The image data of a still picture's last chunk, if the file ends inside it. All rows may be
     /// there.
     var cutImageData: Range<Int>? {
-        guard let last = chunks.last, !hasTooManyChunks,
+        guard let last = chunks.last, last.type != .IEND, !hasTooManyChunks,
             last.type == .IDAT || !chunks.contains(where: { $0.type == .IDAT }),
             !chunks.contains(where: { $0.type == .acTL })
         else { return nil }
         let start = last.range.upperBound + 8
         guard source.holds("IDAT", at: start - 4) else { return nil }
-        return start..<min(start + source.bigEndian32(at: start - 8), source.count)
+        let length = source.bigEndian32(at: start - 8)
+        return length <= Int32.max ? start..<min(start + length, source.count) : nil
     }
 
     /// Whether the end chunk has a wrong checksum, which says nothing about pixels.
