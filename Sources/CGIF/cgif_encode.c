@@ -149,6 +149,7 @@ struct cgif_writer {
     uint8_t *last;
     bool has_last;
     bool is_first;
+    bool has_alpha;
     uint32_t last_delay;
     /// One byte a pixel.
     uint8_t *indices;
@@ -267,12 +268,11 @@ static ccodec_status reduce(cgif_writer *w, const rectangle *part, int most, pal
 
 /// Gives every pixel of the part an index. Pixels that are shown already become transparent.
 ///
-/// - `is_cleared`: whether the part is cleared afterwards. Pillow and libvips clear it to a colour
-///   unless the frame has a transparent index.
+/// - `needs_index`: whether there must be a transparent index.
 /// - `transparent_index`: -1 if there is none.
 static ccodec_status make_indices(
-    cgif_writer *w, const rectangle *part, bool is_cleared, palette *p, int *transparent_index) {
-    bool draws_all = !is_cleared;
+    cgif_writer *w, const rectangle *part, bool needs_index, palette *p, int *transparent_index) {
+    bool draws_all = !needs_index;
     for (uint32_t y = part->top; y < part->bottom && draws_all; y++) {
         for (uint32_t x = part->left; x < part->right && draws_all; x++) {
             size_t at = (size_t)y * w->width + x;
@@ -366,7 +366,10 @@ static ccodec_status put_last(cgif_writer *w, const uint8_t *next) {
     palette p;
     int transparent_index = -1;
     bool is_cleared = !is_empty(&cleared);
-    ccodec_status status = make_indices(w, &part, is_cleared, &p, &transparent_index);
+    // Pillow and libvips clear a frame to a colour unless it has a transparent index; Pillow also
+    // unless the first frame has one.
+    bool needs_index = is_cleared || (w->is_first && w->has_alpha);
+    ccodec_status status = make_indices(w, &part, needs_index, &p, &transparent_index);
     if (status == CCODEC_OK) status = put(w, &part, &p, transparent_index, is_cleared);
     if (status != CCODEC_OK) return status;
     memcpy(w->shown, w->last, 4 * (size_t)w->width * w->height);
@@ -437,6 +440,7 @@ ccodec_status cgif_add(
             }
         }
     }
+    w->has_alpha = channels == 4;
     ccodec_status status = w->has_last ? put_last(w, next) : CCODEC_OK;
     free(w->last);
     w->last = next;

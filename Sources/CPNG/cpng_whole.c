@@ -55,6 +55,7 @@ size_t cpng_cut_image_data(const uint8_t *source, size_t length, size_t offset) 
         return 0;
     }
     size_t count = load_32(chunk);
+    if (count > left - CPNG_CHUNK_HEAD + CPNG_SUM_OF_DATA) return 0;
     return count < left - CPNG_CHUNK_HEAD ? CPNG_CHUNK_HEAD + count : left;
 }
 

@@ -39,8 +39,11 @@ bool cpng_has_valid_head(const uint8_t *chunk);
 /// Returns the size of the chunk at `offset` with its frame; 0 if it is cut or has no valid head.
 size_t cpng_chunk_bytes(const uint8_t *source, size_t length, size_t offset);
 
-/// Returns the size of the head and the data, as much as there is, of a cut chunk of image data; 0
-/// for another place.
+/// The checksum at the end of a zlib stream, in bytes.
+enum { CPNG_SUM_OF_DATA = 4 };
+
+/// Returns the size of the head and the data, as much as there is, of a chunk of image data that is
+/// cut inside the checksums at its end; 0 for another place.
 size_t cpng_cut_image_data(const uint8_t *source, size_t length, size_t offset);
 
 /// Writes a number, the most significant byte first.

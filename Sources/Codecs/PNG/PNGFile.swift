@@ -95,8 +95,8 @@ struct PNGFile {
         UnsafeRawBufferPointer(rebasing: source[chunk.data])
     }
 
-    /// The image data of a still picture's last chunk, if the file ends inside it. All rows may be
-    /// there.
+    /// The image data of a still picture's last chunk, if the file ends inside the checksums at its
+    /// end. All rows may be there.
     var cutImageData: Range<Int>? {
         guard let last = chunks.last, last.type != .IEND, !hasTooManyChunks,
             last.type == .IDAT || !chunks.contains(where: { $0.type == .IDAT }),
@@ -105,7 +105,9 @@ struct PNGFile {
         let start = last.range.upperBound + 8
         guard source.holds("IDAT", at: start - 4) else { return nil }
         let length = source.bigEndian32(at: start - 8)
-        return length <= Int32.max ? start..<min(start + length, source.count) : nil
+        // The sums of the stream and of the chunk have four bytes each.
+        return start + length + 4 - source.count <= 8
+            ? start..<min(start + length, source.count) : nil
     }
 
     /// Whether the end chunk has a wrong checksum, which says nothing about pixels.

@@ -84,7 +84,8 @@
             if let lossless, lossless.count <= lossy.count { return lossless }
             let fault = try fault(of: lossy, survey)
             guard fault != .none else { return lossy }
-            let limit = min(most, fault.mostLosslessBytes(beside: lossy.count, recipe))
+            // Every file takes a block of the disk.
+            let limit = min(most, max(4_096, fault.mostLosslessBytes(beside: lossy.count, recipe)))
             if !survey.isSmeared { lossless = try made(.lossless, limit) }
             guard let lossless, lossless.count <= limit else { return lossy }
             return lossless
