@@ -308,7 +308,7 @@ extension TransformingTests {
         func add(_ bytes: [UInt8]) throws {
             try bytes.withUnsafeBytes { try overlays.add($0, digest) }
         }
-        #expect(throws: CodecError.self) { try add(Self.mark.dropLast(20)) }
+        #expect(throws: CodecError.self) { try add(Self.mark.dropLast(40)) }
         #expect(throws: CodecError.self) { try add(Array("no image".utf8)) }
         var large = Self.mark
         large.replaceSubrange(16..<24, with: be(4001) + be(4000))
