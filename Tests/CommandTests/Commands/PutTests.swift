@@ -227,7 +227,7 @@ struct PutTests {
             case .empty: try workspace.write([], to: "bad")
             case .page:
                 try workspace.write(Array("<!doctype html><p>sorry</p>".utf8), to: "bad")
-            case .cut: try workspace.write(Array(Fixtures.png(seed: 1).dropLast(20)), to: "bad")
+            case .cut: try workspace.write(Array(Fixtures.png(seed: 1).dropLast(40)), to: "bad")
             case .large, .onlyOneVariant: try workspace.write(Fixtures.png(seed: 1), to: "bad")
             case .manyPixels:
                 try workspace.write(
