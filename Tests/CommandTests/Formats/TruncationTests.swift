@@ -26,7 +26,7 @@ struct Truncation: Sendable, CustomTestStringConvertible {
         }
     }
 
-    /// Whether a cut at the offset loses only a PNG's end chunk, and the transport sees no cut.
+    /// Whether a cut loses only a PNG's end chunk and checksums, and the transport sees no cut.
     func losesOnlyEnd(at offset: Int) -> Bool {
         framing == .shortAtTheOrigin && name.hasSuffix(".png") && offset >= bytes.count - 20
     }
