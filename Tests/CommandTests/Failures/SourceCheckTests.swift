@@ -66,7 +66,7 @@ struct SourceCheckTests {
                     }
                     #expect(allowed.contains(entry.verdict), "\(entry)")
                 }
-                // The bytes as they came; some readers want the checksums.
+                // The own bytes of the source: some readers want the checksums.
                 let files = try await workspace.query("SELECT count(*) FROM variant")
                 #expect(files == [["\(stored)"]])
             }
