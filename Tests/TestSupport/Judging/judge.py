@@ -89,11 +89,14 @@ def check_jpeg(path, name):
 
 
 def lacks_only_end_chunk(data):
-    """Whether a PNG is cut inside or before its end chunk, behind all other chunks."""
-    offset = 8
+    """Whether a PNG is cut inside or before its end chunk, or in the two checksums before it."""
+    offset, kind = 8, b""
     while offset + 12 <= len(data):
+        kind = data[offset + 4:offset + 8]
         offset += 12 + int.from_bytes(data[offset:offset + 4], "big")
-    return b"IDAT" in data and END_CHUNK.startswith(data[offset:]) and offset <= len(data)
+    if offset > len(data):
+        return kind == b"IDAT" and offset - len(data) <= 8
+    return b"IDAT" in data and END_CHUNK.startswith(data[offset:])
 
 
 END_CHUNK = b"\0\0\0\0IEND\xaeB`\x82"
