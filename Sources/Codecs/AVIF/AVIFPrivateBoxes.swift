@@ -112,7 +112,12 @@
                 var walk = BoxWalk(source, in: fields.offset..<box.payload.upperBound)
                 var index = 0
                 while let part = try? walk.box() {
-                    if index < count { look(into: part) } else { note(part) }
+                    if index >= count {
+                        note(part)
+                    } else if part.isA("av01") {
+                        // Entries of other types could nest without end.
+                        look(into: part)
+                    }
                     index += 1
                 }
             } else if AVIFPrivateBoxes.known[box.type] != nil {
