@@ -359,8 +359,8 @@ typedef struct {
     float luminance[3];
     /// The light of each sample; 1 for the reference white.
     float *light;
-    /// For HLG, the factor of its system gamma, luminance to the power of 0.2, by the square root
-    /// of luminance; else null.
+    /// HLG's factor of system gamma, luminance to the power of 0.2, at each square root of
+    /// luminance. PQ has none: null.
     float *gamma;
     /// The light for which luminance is 1.
     float brightest;

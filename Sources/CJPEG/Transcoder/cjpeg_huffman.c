@@ -140,7 +140,7 @@ void cjpeg_make_best_table(const uint32_t counts[SYMBOLS], JHUFF_TBL *table) {
 }
 
 /// Makes a table from a sample, which may lack symbols that occur later, or from all blocks. Blocks
-/// that only fill an MCU are not counted; they have the first symbol.
+/// that only fill an MCU are coded by the first symbol, and not counted.
 static void make_table_of_sample(
     const uint32_t *counts, const uint8_t *symbols, int count, bool is_whole, JHUFF_TBL *table) {
     leaf leaves[MOST_LEAVES];

@@ -35,8 +35,8 @@ typedef struct {
     /// Whether the file ends behind its image data and before the end of its end chunk, which is
     /// taken as read.
     bool lacks_end;
-    /// The pixels of image data that `cpng_check_rows` found unended: the library gets a stream
-    /// of the same rows with an end. The width is 0 for other data.
+    /// The size and kind of the pixels if `cpng_check_rows` found image data without an end: the
+    /// library then gets a complete stream of the same rows. Other data has a width of 0.
     cpng_form unended;
 } cpng_limits;
 

@@ -176,8 +176,8 @@
         /// Returns the payload of a box `iloc` without indexes, and from version 1 on without base
         /// offsets, as long as before; nil for one without them, or without room.
         ///
-        /// 0.11 refuses indexes, which only other constructions use; 1.0 misreads them, and refuses
-        /// those base offsets.
+        /// libavif 0.11 refuses indexes, which only other constructions use. libavif 1.0 misreads
+        /// them, and refuses base offsets of version 1 and 2.
         private static func plainLocations(
             of box: Box, in source: UnsafeRawBufferPointer
         ) -> [UInt8]? {

@@ -45,7 +45,7 @@ import Testing
         }.max().map { ($0 + 128) / 257 } ?? .max
     }
 
-    private static func colours(_ source: [UInt8]) throws -> SourceColours {
+    static func colours(_ source: [UInt8]) throws -> SourceColours {
         try source.withUnsafeBytes { bytes in
             let header = try header(of: bytes)
             let codec = try #require(header.format.codec)

@@ -82,6 +82,12 @@ struct ToneMappingTests {
         }
     }
 
+    /// Nil for colours that are no space.
+    private static func curve(of source: [UInt8]) throws -> RGBSpace.Curve? {
+        guard case .space(let space) = try ColourHandlingTests.colours(source) else { return nil }
+        return space.curve
+    }
+
     private static var formats: [String] {
         ["PNG", "indexed PNG", "grey PNG"]
             + (CodecLibraries.decodes(.avif) ? ["lossless", "10-bit", "12-bit-alpha"] : [])
@@ -135,12 +141,7 @@ struct ToneMappingTests {
         }
         let source = try PNGTests.inserting(
             PNGFile.chunk(.cICP, [9, 16, 0, 1]) + chunks, into: Samples.colourPNG)
-        let colours = try source.withUnsafeBytes { try PNGFile($0).colours }
-        guard case .space(let space) = colours else {
-            Issue.record("\(colours)")
-            return
-        }
-        #expect(space.curve == .pq(peak: peak))
+        #expect(try ToneMappingTests.curve(of: source) == .pq(peak: peak))
     }
 
     /// The box `pixi`, which the decoder does not need, becomes `clli`.
@@ -151,15 +152,7 @@ struct ToneMappingTests {
         let place = try #require(source.indices.first { source[$0...].starts(with: mark) })
         let light = [UInt8(stated >> 8), UInt8(stated & 255), 0, 0]
         source.replaceSubrange(place..<place + 8, with: Array("clli".utf8) + light)
-        let colours = try source.withUnsafeBytes { bytes in
-            let header = try header(of: bytes)
-            return try #require(header.format.codec).open(bytes, header, CodecLimits()).colours
-        }
-        guard case .space(let space) = colours else {
-            Issue.record("\(colours)")
-            return
-        }
-        #expect(space.curve == .hlg(peak: peak))
+        #expect(try ToneMappingTests.curve(of: source) == .hlg(peak: peak))
         #expect(try stored(source, Recipe(encoding: .png)).image.colour == .toneMapped)
     }
 
@@ -181,15 +174,9 @@ struct ToneMappingTests {
                     source.indices.first { source[$0...].starts(with: "pict".utf8) && $0 > 500 })
                 source.replaceSubrange(place..<place + 4, with: "auxv".utf8)
             }
-            let colours = try source.withUnsafeBytes { bytes in
-                let header = try header(of: bytes)
-                return try #require(header.format.codec).open(bytes, header, CodecLimits()).colours
-            }
-            guard case .space(let space) = colours else {
-                Issue.record("\(colours)")
-                return
-            }
-            #expect(space.curve == .pq(peak: isNamedByAnotherTrack ? 1000 : stated.1))
+            #expect(
+                try ToneMappingTests.curve(of: source)
+                    == .pq(peak: isNamedByAnotherTrack ? 1000 : stated.1))
         }
     #endif
 }
