@@ -208,7 +208,8 @@ package final class CacheDirectory: Sendable {
         }
     }
 
-    private static func makeDirectories(
+    /// Makes a directory and its missing parents, which get the usual mode.
+    package static func makeDirectories(
         _ path: String, mode: mode_t = 0o700
     ) throws(StorageError) {
         guard !path.isEmpty else { throw .refused(path, "the cache directory has an empty name") }
@@ -216,7 +217,6 @@ package final class CacheDirectory: Sendable {
         guard errno == ENOENT, let slash = path.lastIndex(of: "/"), slash != path.startIndex else {
             throw .system("mkdir", path)
         }
-        // Parents such as ~/.cache get the usual mode.
         try makeDirectories(String(path[..<slash]), mode: 0o777)
         guard mkdir(path, mode) == 0 || errno == EEXIST else { throw .system("mkdir", path) }
     }

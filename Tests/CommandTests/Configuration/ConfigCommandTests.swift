@@ -122,6 +122,9 @@ struct ConfigCommandTests {
             #expect(try await workspace.run("config", "check").status == 0)
             let text = try String(
                 contentsOfFile: workspace.folder + "/prefetch.toml", encoding: .utf8)
+            #expect(try await workspace.run("config", "init", "home/.config/c.toml").status == 0)
+            let nested = workspace.folder + "/home/.config/c.toml"
+            #expect(try String(contentsOfFile: nested, encoding: .utf8) == text)
             let printed = try await workspace.run("config", "init", "-")
             #expect(printed.output == text)
             for row in RunFlags.all {

@@ -1,4 +1,5 @@
 import ArgumentParser
+import CacheStorage
 import ConfigurationFiles
 import Glibc
 import Pipeline
@@ -57,6 +58,10 @@ struct ConfigCommand: ParsableCommand {
             files.replacesConfiguration = true
             try files.check(
                 cacheDirectory: nil, ConfigurationChoice(try Flags<ConfigurationFlags>.parse([])))
+            // ~/.config/prefetch is missing at first.
+            if path != "-", let slash = path.lastIndex(of: "/"), slash != path.startIndex {
+                try CacheDirectory.makeDirectories(String(path[..<slash]), mode: 0o777)
+            }
             let text = CommentedConfiguration.lines.map { $0 + "\n" }.joined()
             try OutputFile.replace(path, with: Array(text.utf8))
         }
