@@ -46,6 +46,8 @@ package final class RunReporter: RunObserving, Sendable {
         /// Nil outside of GitHub Actions.
         package var actions: GitHubActions?
         package var keepsRecord = false
+        /// Whether failed URLs are remembered, where `prefetch failed` shows them.
+        package var remembersFailures = true
         /// Receives each replaced image that a page shows, while its file may still exist.
         package var showingReplaced: (@Sendable (StoredImage) -> Void)?
 
@@ -98,6 +100,7 @@ package final class RunReporter: RunObserving, Sendable {
         summary.usesColor = configuration.usesColor
         summary.isQuiet = configuration.verbosity == .quiet
         summary.hasReport = isStandardOutput != nil
+        summary.remembersFailures = configuration.remembersFailures
         state = Monitor(
             Outputs(
                 report: report, junit: junit,

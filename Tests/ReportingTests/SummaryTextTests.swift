@@ -30,6 +30,7 @@ struct SummaryTextTests {
         arguments: [
             (FailureReason.invalidEntry, false, "--report FILE writes one line per entry"),
             (.invalidEntry, true, nil),
+            (.bodyFilter, true, nil),
             (.connect, true, "`prefetch hosts` shows the hosts that do not respond"),
             (.httpStatus, true, "`prefetch failed list` lists the failed URLs"),
         ] as [(FailureReason, Bool, String?)])

@@ -26,7 +26,7 @@ extension SummaryText {
             )
         } else if !listsAllFailures {
             let counters = summary.counters
-            if SummaryText.recordedFailures(counters) > 0 {
+            if remembersFailures, SummaryText.rememberedFailures(counters) > 0 {
                 lines.append("hint: `prefetch failed list` lists the failed URLs")
             } else if counters[.dns] + counters[.connect] + counters[.tls] > 0 {
                 lines.append("hint: `prefetch hosts` shows the hosts that do not respond")
@@ -50,10 +50,10 @@ extension SummaryText {
     }
 
     /// The failures with a row of their own. Failures at unreachable hosts may have no row.
-    private static func recordedFailures(_ counters: RunCounters) -> Int {
+    private static func rememberedFailures(_ counters: RunCounters) -> Int {
         let others: [FailureReason] = [
-            .invalidEntry, .unsupportedScheme, .refusedAddress, .disk, .internal, .dns, .connect,
-            .tls,
+            .invalidEntry, .unsupportedScheme, .refusedAddress, .bodyFilter, .disk, .internal, .dns,
+            .connect, .tls,
         ]
         return counters[.failed] - others.reduce(0) { $0 + counters[$1] }
     }

@@ -26,6 +26,8 @@ package struct SummaryText: Sendable {
 
     /// Whether a report was written, so that no hint suggests one.
     var hasReport = false
+    /// Whether the cache has the failures, so that a hint names `prefetch failed`.
+    var remembersFailures = true
     var usesColor = false
     /// Whether known failures are only counted.
     var isQuiet = false

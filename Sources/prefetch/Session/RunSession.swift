@@ -295,6 +295,7 @@ struct RunOutput: Sendable {
             getpid(), WallClock.now, { [status] in status.write(json: $0.json, text: $0.text) }
         )
         settings.keepsRecord = showing.page != nil
+        settings.remembersFailures = !command.responses.isWarmingOnly
         settings.showingReplaced = { [replaced] in replaced.hold($0) }
         if showing.ci == .auto, environment("GITHUB_ACTIONS") == "true" {
             settings.actions = GitHubActions(

@@ -27,6 +27,9 @@ struct FormatTests {
         }
     }
 
+    /// Those of this build, which its package traits decide.
+    private static let encodings = Recipe.Encoding.allCases.filter { $0.format?.isMade != false }
+
     /// Keeps the pixels exactly; for an animation, of its first frame.
     private static let exact: Recipe = {
         var recipe = Recipe(encoding: .png)
@@ -57,7 +60,7 @@ struct FormatTests {
     @Test(arguments: FormatSample.all)
     func agreesWithOtherDecodersExceptInTable(sample: FormatSample) throws {
         let source = try sample.bytes
-        for encoding in Recipe.Encoding.allCases {
+        for encoding in FormatTests.encodings {
             let error = refusal(source, Recipe(encoding: encoding))
             #expect(
                 FormatTests.verdict(error) == sample.verdict,
@@ -211,7 +214,7 @@ struct FormatTests {
         var limits = CodecLimits()
         limits.maximumTime = .zero
         let late = CodecError.limitExceeded("more processor time than --max-decode-time allows")
-        for encoding in Recipe.Encoding.allCases {
+        for encoding in FormatTests.encodings {
             #expect(
                 refusal(try sample.bytes, Recipe(encoding: encoding), limits: limits) == late,
                 "\(sample.name): \(encoding)")
@@ -239,7 +242,7 @@ struct FormatTests {
     func memoryIsKnownFromTheHeader(format: ImageFormat) throws {
         let sample = try #require(FormatSample.taken.first { $0.format == format })
         let header = try imageHeader(try sample.bytes)
-        for encoding in Recipe.Encoding.allCases where encoding != .original {
+        for encoding in FormatTests.encodings where encoding != .original {
             let need = header.decodeMemoryBytes(for: Recipe(encoding: encoding))
             #expect(need >= header.decodeMemoryBytes(for: Recipe(encoding: .original)))
         }
@@ -254,7 +257,7 @@ struct FormatTests {
             let format = source.withUnsafeBytes { sniffed($0) }
             guard let format, FormatSample.formats.contains(format) else { continue }
             count += 1
-            for encoding in Recipe.Encoding.allCases {
+            for encoding in FormatTests.encodings {
                 #expect(refusal(source, Recipe(encoding: encoding)) == nil, "\(path)")
             }
         }

@@ -48,6 +48,18 @@ struct EdgeWarmingTests {
                 let failures = try await workspace.query("SELECT count(*) FROM failure")
                 #expect(failures == [["0"]])
 
+                // The hint names a command that lists them.
+                origin.serve("/lost", .notFound)
+                let missing = ["/gone", "/lost"].map(origin.url)
+                let filter = ["--body-filter", "exit 1"]
+                for flags in [["--no-store"], ["--method", "head"], filter, []] {
+                    let run = try await workspace.prefetch(missing, flags)
+                    let list = try await workspace.run("failed", "list")
+                    #expect(
+                        run.result.error.contains("`prefetch failed list` lists the failed URLs")
+                            == !list.output.isEmpty, "\(flags): \(run.result)")
+                }
+
                 // Wrong types and broken bodies fail.
                 origin.serve("/page", Response(body: [1], type: "text/html"))
                 origin.serve(
