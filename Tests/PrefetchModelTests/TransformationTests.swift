@@ -4,19 +4,28 @@ import Testing
 struct TransformationTests {
     @Test(arguments: [
         "800x600", "800", "x600", "800x600^", "800x600!", "50%", "2000000@", "1", "x1", "100%",
-        "800x600~ff800080",
+        "800x600~ff800080", "800^", "800^+", "800+", "x600+", "800x600+", "800x600^+", "800x600^>",
+        "800x600~ff800080+", "800x600~ff800080>",
     ])
     func roundTripsResizeGeometry(text: String) throws {
         #expect(try #require(ResizeGeometry(text: text)).description == text)
     }
 
     @Test(arguments: [
-        "", "x", "0", "800x", "800x0", "-5", "+5", "5.5", "800X600", "800x600x3", "800^", "x600!",
+        "", "x", "0", "800x", "800x0", "-5", "+5", "5.5", "800X600", "800x600x3", "x600^", "x600!",
         "101%", "0%", "%", "@", "10000000000", "800 x600", "８00", "800x600!!", "800x600^!",
         "800x600~", "800~#fff", "800x600~#ff", "800x600!~#fff", "800x600~#fff~", "0x5~#fff",
+        "800x600!+", "50%+", "9@>", "+", ">", "800x600++", "800x600+^", "800x600>+",
+        "800x600+~#fff",
     ])
     func rejectsInvalidResizeGeometry(text: String) {
         #expect(ResizeGeometry(text: text) == nil)
+    }
+
+    /// A picture that fits stays as it is without `>`, too.
+    @Test(arguments: [("800x600>", "800x600"), ("800>", "800"), ("800^>", "800^")])
+    func onlyLargerIsTheDefaultWithoutCrop(text: String, description: String) {
+        #expect(ResizeGeometry(text: text)?.description == description)
     }
 
     @Test(arguments: ["300x200", "300x200+10+20", "300x200+0+0", "300x200:north-east"])

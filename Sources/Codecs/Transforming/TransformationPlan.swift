@@ -131,12 +131,15 @@ struct TransformationPlan {
 
     private mutating func resize(_ geometry: ResizeGeometry) {
         let (area, target) = geometry.mapping(of: size)
+        let isLarger = target.width < size.width || target.height < size.height
         let isWhole = area.width == Double(size.width) && area.height == Double(size.height)
         if !isWhole || target != size {
             steps.append(.resample(area: area, source: size, target: target))
             size = target
         }
-        guard case .pad(let width, let height, let color) = geometry else { return }
+        guard case .pad(let width, let height, let color, let scaling) = geometry,
+            scaling != .onlyLarger || isLarger
+        else { return }
         put(
             x: (width - size.width) / 2, y: (height - size.height) / 2,
             on: Size(width: width, height: height), color, isBehind: true)
@@ -229,27 +232,32 @@ extension ResizeGeometry {
     ) -> (area: Resampling.Area, target: TransformationPlan.Size) {
         let (width, height) = (Double(size.width), Double(size.height))
         let whole = Resampling.Area(x: 0, y: 0, width: width, height: height)
-        func scaled(_ ratio: Double) -> TransformationPlan.Size {
-            guard ratio < 1 else { return size }
-            return TransformationPlan.Size(
-                width: max(1, Int((width * ratio).rounded())),
-                height: max(1, Int((height * ratio).rounded())))
+        func scaled(_ ratio: Double, _ scaling: Scaling = .shrinks) -> TransformationPlan.Size {
+            guard ratio < 1 || scaling == .enlarges else { return size }
+            // Ratios of huge sizes to small pictures have no limit; pixels do, see `mostPixels`.
+            func side(_ pixels: Double) -> Int {
+                max(1, Int(min(pixels * ratio, Double(ResizeGeometry.most)).rounded()))
+            }
+            return TransformationPlan.Size(width: side(width), height: side(height))
         }
         switch self {
-        case .pad(let width, let height, _):
-            return ResizeGeometry.fit(width: width, height: height).mapping(of: size)
-        case .fit(let mostWidth, let mostHeight):
+        case .pad(let width, let height, _, let scaling):
+            return ResizeGeometry.fit(width: width, height: height, scaling).mapping(of: size)
+        case .fit(let mostWidth, let mostHeight, let scaling):
             let ratios = [
                 mostWidth.map { Double($0) / width }, mostHeight.map { Double($0) / height },
             ]
-            return (whole, scaled(ratios.compactMap(\.self).min() ?? 1))
+            return (whole, scaled(ratios.compactMap(\.self).min() ?? 1, scaling))
+        case .shorter(let side, let scaling):
+            return (whole, scaled(Double(side) / min(width, height), scaling))
         case .percent(let share): return (whole, scaled(Double(share) / 100))
         case .pixels(let count): return (whole, size.scaledDown(toPixels: count))
         case .exact(let width, let height):
             return (whole, TransformationPlan.Size(width: width, height: height))
-        case .cover(let leastWidth, let leastHeight):
-            let ratio = min(1, max(Double(leastWidth) / width, Double(leastHeight) / height))
-            let covering = scaled(ratio)
+        case .cover(let leastWidth, let leastHeight, let scaling):
+            let ratio = max(Double(leastWidth) / width, Double(leastHeight) / height)
+            if ratio >= 1, scaling == .onlyLarger { return (whole, size) }
+            let covering = scaled(ratio, scaling)
             let target = TransformationPlan.Size(
                 width: min(leastWidth, covering.width), height: min(leastHeight, covering.height))
             // Equivalent to scaling the whole picture and then cropping it.

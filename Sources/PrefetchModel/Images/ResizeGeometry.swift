@@ -1,28 +1,60 @@
-/// The target size of a picture in pixels, EXIF orientation applied. Only ``exact(width:height:)``
-/// enlarges the picture.
+/// The target size of a picture in pixels, EXIF orientation applied.
 ///
 /// Written as in ImageMagick and vips: `800x600` · `800` · `x600` · `800x600^` · `800x600!` · `50%`
-/// · `2000000@`, and `800x600~#ffffff` for padding.
+/// · `2000000@`; `256^` for the shorter side, and `800x600~#ffffff` for padding. A `+` at the end
+/// enlarges, a `>` leaves a smaller picture as it is: ``Scaling``.
 package enum ResizeGeometry: Hashable, Sendable {
     /// Fits inside both sides and keeps the aspect ratio; a nil side is unconstrained.
-    case fit(width: Int?, height: Int?)
+    case fit(width: Int?, height: Int?, Scaling = .shrinks)
+    /// The shorter side, keeping the aspect ratio.
+    case shorter(Int, Scaling = .shrinks)
     /// Covers both sides, keeps the aspect ratio and crops the excess centrally. A smaller picture
     /// is cropped without scaling.
-    case cover(width: Int, height: Int)
-    /// Exactly these sides, ignoring the aspect ratio.
+    case cover(width: Int, height: Int, Scaling = .shrinks)
+    /// Exactly these sides, ignoring the aspect ratio. It also enlarges.
     case exact(width: Int, height: Int)
     /// Fits inside both sides, in the centre of a canvas of exactly these sides.
-    case pad(width: Int, height: Int, RGBAColor)
+    case pad(width: Int, height: Int, RGBAColor, Scaling = .shrinks)
     /// The percentage of each side, 1…100.
     case percent(Int)
     /// At most this number of pixels, keeping the aspect ratio.
     case pixels(Int)
 
+    /// The treatment of a picture that is smaller than the size.
+    package enum Scaling: String, CaseIterable, Sendable {
+        /// The picture is not scaled, but cropped or padded.
+        case shrinks = ""
+        case enlarges = "+"
+        /// The picture stays as it is, as with `>` in ImageMagick.
+        case onlyLarger = ">"
+    }
+
     /// The largest side or number of pixels that can be written.
-    private static let most = 1_000_000_000
+    package static let most = 1_000_000_000
 
     /// Nil for another text form, and for numbers outside 1…10⁹ (a percentage: 1…100).
     package init?(text: String) {
+        let scaling = text.last.flatMap { Scaling(rawValue: String($0)) }
+        guard let scaling else {
+            self.init(size: text)
+            return
+        }
+        guard let size = ResizeGeometry(size: String(text.dropLast())) else { return nil }
+        switch size {
+        // Without enlarging, a picture that already fits stays as it is.
+        case .fit(let width, let height, _):
+            self = .fit(width: width, height: height, scaling == .enlarges ? scaling : .shrinks)
+        case .shorter(let side, _):
+            self = .shorter(side, scaling == .enlarges ? scaling : .shrinks)
+        case .cover(let width, let height, _): self = .cover(width: width, height: height, scaling)
+        case .pad(let width, let height, let color, _):
+            self = .pad(width: width, height: height, color, scaling)
+        case .exact, .percent, .pixels: return nil
+        }
+    }
+
+    /// A size without ``Scaling``.
+    private init?(size text: String) {
         func number(_ digits: Substring) -> Int? {
             guard !digits.isEmpty, digits.utf8.allSatisfy(\.isDecimalDigit),
                 let number = Int(digits), (1...ResizeGeometry.most).contains(number)
@@ -30,7 +62,7 @@ package enum ResizeGeometry: Hashable, Sendable {
             return number
         }
         if let end = text.firstIndex(of: "~") {
-            guard case .exact(let width, let height)? = ResizeGeometry(text: text[..<end] + "!"),
+            guard case .exact(let width, let height)? = ResizeGeometry(size: text[..<end] + "!"),
                 let color = RGBAColor(text: String(text[text.index(after: end)...]))
             else { return nil }
             self = .pad(width: width, height: height, color)
@@ -45,6 +77,10 @@ package enum ResizeGeometry: Hashable, Sendable {
             self = .pixels(count)
         case "^", "!":
             let sides = text.dropLast().split(separator: "x", omittingEmptySubsequences: false)
+            if text.last == "^", sides.count == 1, let side = number(sides[0]) {
+                self = .shorter(side)
+                return
+            }
             guard sides.count == 2, let width = number(sides[0]), let height = number(sides[1])
             else { return nil }
             self =
@@ -75,11 +111,14 @@ package enum ResizeGeometry: Hashable, Sendable {
 extension ResizeGeometry: CustomStringConvertible {
     package var description: String {
         switch self {
-        case .fit(let width, let height):
-            (width.map(String.init) ?? "") + (height.map { "x\($0)" } ?? "")
-        case .cover(let width, let height): "\(width)x\(height)^"
+        case .fit(let width, let height, let scaling):
+            (width.map(String.init) ?? "") + (height.map { "x\($0)" } ?? "") + scaling.rawValue
+        case .shorter(let side, let scaling): "\(side)^\(scaling.rawValue)"
+        case .cover(let width, let height, let scaling):
+            "\(width)x\(height)^\(scaling.rawValue)"
         case .exact(let width, let height): "\(width)x\(height)!"
-        case .pad(let width, let height, let color): "\(width)x\(height)~\(color)"
+        case .pad(let width, let height, let color, let scaling):
+            "\(width)x\(height)~\(color)\(scaling.rawValue)"
         case .percent(let share): "\(share)%"
         case .pixels(let count): "\(count)@"
         }

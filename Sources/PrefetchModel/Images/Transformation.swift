@@ -140,7 +140,7 @@ package enum Transformation: Hashable, Sendable {
     package var addsAlpha: Bool {
         switch self {
         case .round, .circle: true
-        case .tilt(_, let color), .border(_, let color), .resize(.pad(_, _, let color)):
+        case .tilt(_, let color), .border(_, let color), .resize(.pad(_, _, let color, _)):
             !color.isOpaque
         case .resize, .crop, .rotate, .flip, .blur, .tint, .grey, .overlay: false
         }

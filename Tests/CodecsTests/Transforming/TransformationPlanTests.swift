@@ -29,7 +29,7 @@ struct TransformationPlanTests {
     @Test(arguments: [
         ("300x300", 300, 200), ("resize=300", 300, 200), ("x100", 150, 100), ("1000x100", 150, 100),
         ("300x300^", 300, 300), ("300x300!", 300, 300), ("50%", 300, 200), ("60000@", 300, 200),
-        // Only `!` enlarges.
+        // Neither of these enlarges.
         ("9000x9000", 600, 400), ("9000@", 116, 77), ("9000x9000^", 600, 400),
         ("700x100^", 600, 100),
         ("700x100!", 700, 100), ("1x1", 1, 1), ("100%", 600, 400), ("600x400!", 600, 400),
@@ -45,10 +45,41 @@ struct TransformationPlanTests {
             try plan(steps, 400, 600, orientation: 6).size == .init(width: width, height: height))
     }
 
+    /// Sizes by `smallest_max_size`, `longest_max_size`, `center_crop` and `pad` of albumentations,
+    /// which img2dataset uses, of 600 × 400 and of 60 × 40 pixels.
+    @Test(arguments: [
+        // keep_ratio, keep_ratio_largest, center_crop, border
+        ("256^+", (384, 256), (384, 256)), ("256x256+", (256, 171), (256, 171)),
+        ("256x256^+", (256, 256), (256, 256)), ("256x256~#fff+", (256, 256), (256, 256)),
+        // with resize_only_if_bigger
+        ("256^", (384, 256), (60, 40)), ("256x256", (256, 171), (60, 40)),
+        ("256x256^>", (256, 256), (60, 40)), ("256x256~#fff>", (256, 256), (60, 40)),
+        // The default crops and pads a smaller picture, too.
+        ("50x50^", (50, 50), (50, 40)), ("50x30^>", (50, 30), (50, 30)),
+        ("50x50^>", (50, 50), (60, 40)), ("256x256~#fff", (256, 256), (256, 256)),
+        ("900+", (900, 600), (900, 600)), ("x80+", (120, 80), (120, 80)),
+        ("1200x900^+", (1200, 900), (1200, 900)),
+    ])
+    func smallerPicturesAreScaledOnRequest(
+        steps: String, large: (Int, Int), small: (Int, Int)
+    ) throws {
+        #expect(try plan(steps, 600, 400).size == .init(width: large.0, height: large.1))
+        #expect(try plan(steps, 60, 40).size == .init(width: small.0, height: small.1))
+        #expect(
+            try plan(steps, 40, 60, orientation: 6).size
+                == .init(width: small.0, height: small.1))
+    }
+
+    @Test func sizesOfHugePicturesAreFound() throws {
+        let plan = try plan("1000000000^+", 1, 1_000_000_000)
+        #expect(plan.mostPixels > 1 << 50)
+    }
+
     @Test(arguments: [
         "9000x9000", "100%", "600x400!", "600x400^", "crop=600x400", "crop=9000x9000",
         "rotate=auto",
         "1000000@", "tint=#ff000000", "700x600^",
+        "700x600^>", "9000x9000~#fff>", "400^", "9000^",
     ])
     func omitsStepsWithoutEffect(steps: String) throws {
         #expect(try plan(steps, 600, 400).isEmpty)
