@@ -2,19 +2,22 @@
 
 Usage: python -m prefetch.parquet FOLDER
 
-`prefetch export FOLDER --layout webdataset` writes the shards. NNNNN.parquet has a row for each sample
-of NNNNN.tar: the members of its JSON. Needs pyarrow. Files are put in place whole, and a repeated call
-writes the same bytes.
+`prefetch export FOLDER --layout webdataset` writes the shards. NNNNN.parquet has a row for each entry
+of a shard: the members of the samples' JSON in NNNNN.tar, and of the lines in NNNNN_failed.jsonl, with
+status and error_message. Columns of other names are numbers if all their values in all shards are
+numbers without leading zeros. Needs pyarrow. Files are put in place whole, and a repeated call writes
+the same bytes.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 import tarfile
 from pathlib import Path
-from typing import Any, Dict, Iterator, List
+from typing import Any, Dict, Iterator, List, Optional, Set
 
 try:
     import pyarrow
@@ -29,24 +32,71 @@ TYPES = {
     "height": pyarrow.int32(), "original_width": pyarrow.int32(),
     "original_height": pyarrow.int32(), "sha256": pyarrow.string(),
 }
+INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,17})")
+NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]{1,3})?")
+FAILED = "_failed.jsonl"
 
 
 def rows(shard: Path) -> Iterator[Dict[str, Any]]:
-    """The metadata of a shard's samples, in their order."""
-    with tarfile.open(shard) as archive:
-        for member in archive:
-            file = archive.extractfile(member) if member.name.endswith(".json") else None
-            if file is not None:
-                row = json.load(file)
-                if not isinstance(row, dict):
-                    raise ValueError(f"{member.name} is not an object")
-                yield row
+    """The metadata of a shard's entries, in the order of the list; `shard` has no extension."""
+    found: List[Dict[str, Any]] = []
+    tar, failed = shard.with_suffix(".tar"), shard.with_name(shard.name + FAILED)
+    if tar.exists():
+        with tarfile.open(tar) as archive:
+            for member in archive:
+                file = archive.extractfile(member) if member.name.endswith(".json") else None
+                if file is not None:
+                    found.append(json.load(file))
+    if failed.exists():
+        found += [json.loads(line) for line in failed.read_bytes().splitlines()]
+    if not all(isinstance(row, dict) for row in found):
+        raise ValueError(f"{shard.name}: the metadata is not an object")
+    return iter(sorted(found, key=lambda row: str(row.get("key"))))
 
 
-def column(name: str, values: List[Any]) -> pyarrow.Array:
-    type_ = TYPES.get(name)
-    if type_ is None and all(value is None or isinstance(value, str) for value in values):
-        type_ = pyarrow.string()
+class Column:
+    """The type of a column, after all its values."""
+
+    def __init__(self) -> None:
+        self.kinds: Set[type] = set()
+        # Of texts.
+        self.is_integer = self.is_number = True
+
+    def add(self, value: Any) -> None:
+        if value is None or value == "":
+            return
+        self.kinds.add(type(value))
+        if isinstance(value, str):
+            digits = sum(map(str.isdigit, re.split("[eE]", value)[0]))
+            self.is_integer = self.is_integer and INTEGER.fullmatch(value) is not None
+            # A double has 15 decimal digits: others would be lost.
+            self.is_number = (
+                self.is_number and digits <= 15 and NUMBER.fullmatch(value) is not None)
+
+    @property
+    def type(self) -> Optional[pyarrow.DataType]:
+        """None for the type of the JSON values."""
+        if self.kinds == {bool}:
+            return pyarrow.bool_()
+        if self.kinds == {int} or self.kinds == {str} and self.is_integer:
+            return pyarrow.int64()
+        if self.kinds and self.kinds <= {int, float} or self.kinds == {str} and self.is_number:
+            return pyarrow.float64()
+        return pyarrow.string() if self.kinds <= {str} else None
+
+
+def note(shard: Path, columns: Dict[str, Column]) -> None:
+    """Adds the values of a shard to the columns that have no type in TYPES."""
+    for row in rows(shard):
+        for name, value in row.items():
+            if name not in TYPES:
+                columns.setdefault(name, Column()).add(value)
+
+
+def array(values: List[Any], type_: Optional[pyarrow.DataType]) -> pyarrow.Array:
+    if type_ in (pyarrow.int64(), pyarrow.float64()):
+        number: Any = int if type_ == pyarrow.int64() else float
+        values = [None if value in (None, "") else number(value) for value in values]
     try:
         return pyarrow.array(values, type_)
     except (pyarrow.ArrowException, OverflowError, TypeError, ValueError):
@@ -56,14 +106,13 @@ def column(name: str, values: List[Any]) -> pyarrow.Array:
         return pyarrow.array(texts, pyarrow.string())
 
 
-def write(shard: Path) -> Path:
-    """Writes the Parquet file of a shard, and returns its path."""
+def write(shard: Path, columns: Dict[str, Column]) -> Path:
+    """Writes the Parquet file of a shard with these columns, and returns its path."""
     samples = list(rows(shard))
-    names = list(TYPES)
-    names += [
-        name for name in dict.fromkeys(name for row in samples for name in row) if name not in TYPES]
+    types: Dict[str, Optional[pyarrow.DataType]] = {
+        **TYPES, **{name: column.type for name, column in columns.items()}}
     table = pyarrow.table(
-        {name: column(name, [row.get(name) for row in samples]) for name in names})
+        {name: array([row.get(name) for row in samples], type_) for name, type_ in types.items()})
     path = shard.with_suffix(".parquet")
     # An export removes the leftovers of these names.
     new = shard.with_name(f".prefetch-export-new-{path.name}")
@@ -75,18 +124,34 @@ def write(shard: Path) -> Path:
     return path
 
 
+def shards(folder: Path) -> List[Path]:
+    """The shards of a folder, without extensions; a shard may have failed entries only."""
+    tars = [tar.with_suffix("") for tar in folder.glob("*.tar")]
+    failed = [file.with_name(file.name[:-len(FAILED)]) for file in folder.glob("*" + FAILED)]
+    return sorted({*tars, *failed})
+
+
 def main(arguments: List[str]) -> None:
     if len(arguments) != 1 or arguments[0].startswith("-"):
         print(__doc__, end="", file=sys.stderr)
         sys.exit(64)
-    shards = sorted(Path(arguments[0]).glob("*.tar"))
-    if not shards:
+    found = shards(Path(arguments[0]))
+    if not found:
         sys.exit(f"prefetch.parquet: {arguments[0]}: no shards\n"
                  "hint: prefetch export --layout webdataset writes them")
     status = 0
-    for shard in shards:
+    readable: List[Path] = []
+    columns: Dict[str, Column] = {}
+    for shard in found:
         try:
-            print(write(shard))
+            note(shard, columns)
+            readable.append(shard)
+        except (OSError, ValueError, tarfile.TarError) as error:
+            print(f"prefetch.parquet: {shard}: {error}", file=sys.stderr)
+            status = 1
+    for shard in readable:
+        try:
+            print(write(shard, columns))
         except (OSError, ValueError, tarfile.TarError, pyarrow.ArrowException) as error:
             print(f"prefetch.parquet: {shard}: {error}", file=sys.stderr)
             status = 1

@@ -165,6 +165,41 @@ class WheelTests(unittest.TestCase):
         again = subprocess.run(export, check=True, capture_output=True, text=True)
         self.assertIn("unchanged", again.stderr)
 
+    @unittest.skipIf(importlib.util.find_spec("pyarrow") is None, "needs pyarrow")
+    def test_types_and_failed_rows_in_parquet(self):
+        import pyarrow.parquet
+        # Column, its cells in the rows of both shards, its type and values.
+        columns = [
+            ("n", ["1", "", "-3", "0"], "int64", [1, None, -3, 0]),
+            ("price", ["1.5", "2", "", "1e3"], "double", [1.5, 2.0, None, 1000.0]),
+            ("zip", ["01234", "1", "2", "3"], "string", ["01234", "1", "2", "3"]),
+            ("long", ["1", "2", "3", "1" * 30], "string", ["1", "2", "3", "1" * 30]),
+            ("digits", ["0.1", "2", "3", "1" * 17], "string", ["0.1", "2", "3", "1" * 17]),
+            ("text", ["1", "2", "3", "x"], "string", ["1", "2", "3", "x"]),
+            ("none", ["", "", "", ""], "string", ["", "", "", ""]),
+        ]
+        urls = [self.urls[0], f"{self.origin}/none.jpg", self.urls[1], f"{self.origin}/x.svg"]
+        table = self.folder / "list.csv"
+        rows = zip(urls, *(cells for _, cells, _, _ in columns))
+        lines = [",".join(["url"] + [name for name, *_ in columns]), *map(",".join, rows)]
+        table.write_text("".join(line + "\n" for line in lines))
+        prefetch.run(urls, cache=self.cache, retry=0)
+        out = self.folder / "out"
+        export = [prefetch._program(), "export", str(out), str(table), "--layout", "webdataset",
+                  "--shard-size", "2", "-q", f"--cache-dir={self.cache}"]
+        self.assertEqual(subprocess.run(export, capture_output=True).returncode, 1)
+        subprocess.run([sys.executable, "-m", "prefetch.parquet", str(out)], check=True,
+                       stdout=subprocess.DEVNULL)
+        tables = [pyarrow.parquet.read_table(file) for file in sorted(out.glob("*.parquet"))]
+        self.assertEqual(len(tables), 2)
+        self.assertEqual(tables[0].schema, tables[1].schema)
+        found = [row for table in tables for row in table.to_pylist()]
+        self.assertEqual([row["error_message"] for row in found], [None, "HTTP 404", None, "HTTP 404"])
+        self.assertEqual([row["status"] for row in found], ["success", "failed_to_download"] * 2)
+        for name, _, type_, values in columns:
+            self.assertEqual(str(tables[0].schema.field(name).type), type_, name)
+            self.assertEqual([row[name] for row in found], values, name)
+
     def test_the_example(self):
         text = (ROOT / "Packaging/wheel/README.md").read_text()
         code = re.search(r"```python\n(.*?)```", text, re.DOTALL)[1]
