@@ -25,7 +25,8 @@ extension ObjectStorage {
         if case .file(let file, offset: 0, let count) = content,
             count > ObjectStorage.largestPut.bytes
         {
-            return try putParts(request.key, file, size: count, mediaType: mediaType)
+            return try putParts(
+                request.key, mediaType: mediaType, of: parts(of: file, size: count, request.key))
         }
         // An error may follow status 200.
         guard try perform(request).fields.first("etag") != nil else {
@@ -34,9 +35,58 @@ extension ObjectStorage {
         }
     }
 
+    /// Stores an object from parts of at least 5 MiB, but for the last one; an empty part ends it.
+    /// A failure leaves no object.
+    package func put(
+        _ name: String, mediaType: String, parts: () throws -> [UInt8]
+    ) throws {
+        func part(_ bytes: [UInt8]) -> Part {
+            (.bytes(bytes), bytes.withUnsafeBytes { SHA256Hasher().digest(of: $0) })
+        }
+        let first = try parts()
+        var next = try parts()
+        guard !next.isEmpty else {
+            return try put(
+                name, .bytes(first), digest: part(first).digest, mediaType: mediaType)
+        }
+        var waiting: [UInt8]? = first
+        try putParts(location.key(name), mediaType: mediaType) {
+            if let bytes = waiting {
+                waiting = nil
+                return part(bytes)
+            }
+            guard !next.isEmpty else { return nil }
+            let bytes = next
+            next = try parts()
+            return part(bytes)
+        }
+    }
+
     // MARK: Large objects
 
-    private func putParts(_ key: String, _ file: Int32, size: Int, mediaType: String) throws {
+    private typealias Part = (content: ServiceExchange.SentContent, digest: ContentDigest)
+
+    /// The parts of a file, one at each call.
+    private func parts(of file: Int32, size: Int, _ key: String) -> () throws -> Part? {
+        let partSize = max(ObjectStorage.partSize, (size - 1) / ObjectStorage.mostParts + 1)
+        var offset = 0
+        return { [self] in
+            guard offset < size else { return nil }
+            let count = min(partSize, size - offset)
+            defer { offset += count }
+            guard let digest = SHA256Hasher().digest(ofFile: file, from: offset, count: count)
+            else {
+                throw ObjectStorageError(
+                    kind: .damaged, description: "\(name(of: key)): the file has become shorter")
+            }
+            return (.file(file, offset: offset, count: count), digest)
+        }
+    }
+
+    /// Stores an object from parts; nil ends it.
+    private func putParts(
+        _ key: String, mediaType: String, of parts: () throws -> Part?
+    ) throws {
         var begin = Request(.post, key: key)
         begin.query = [("uploads", "")]
         begin.fields = [HeaderField(name: "Content-Type", value: mediaType)]
@@ -46,7 +96,7 @@ extension ObjectStorage {
                 description: "\(name(of: key)): the service began no upload in parts")
         }
         do {
-            try sendParts(key, file, size: size, upload: upload)
+            try sendParts(key, upload: upload, parts)
         } catch {
             // Parts of an unfinished upload cost money. A stopped storage sends nothing more.
             var abort = Request(.delete, key: key)
@@ -56,24 +106,21 @@ extension ObjectStorage {
         }
     }
 
-    private func sendParts(_ key: String, _ file: Int32, size: Int, upload: String) throws {
-        let partSize = max(ObjectStorage.partSize, (size - 1) / ObjectStorage.mostParts + 1)
+    private func sendParts(_ key: String, upload: String, _ parts: () throws -> Part?) throws {
         var document = "<CompleteMultipartUpload>"
-        for (index, offset) in stride(from: 0, to: size, by: partSize).enumerated() {
-            let count = min(partSize, size - offset)
+        var (number, size) = (0, 0)
+        while let (content, digest) = try parts() {
+            number += 1
+            size += content.count
             var part = Request(.put, key: key)
-            part.query = [("partNumber", "\(index + 1)"), ("uploadId", upload)]
-            part.exchange.content = .file(file, offset: offset, count: count)
-            part.digest = SHA256Hasher().digest(ofFile: file, from: offset, count: count)
-            guard part.digest != nil else {
-                throw ObjectStorageError(
-                    kind: .damaged, description: "\(name(of: key)): the file has become shorter")
-            }
+            part.query = [("partNumber", "\(number)"), ("uploadId", upload)]
+            part.exchange.content = content
+            part.digest = digest
             guard let tag = try perform(part).fields.first("etag") else {
                 throw ObjectStorageError(
-                    description: "\(name(of: key)): the service gave part \(index + 1) no ETag")
+                    description: "\(name(of: key)): the service gave part \(number) no ETag")
             }
-            document += "<Part><PartNumber>\(index + 1)</PartNumber><ETag>\(tag)</ETag></Part>"
+            document += "<Part><PartNumber>\(number)</PartNumber><ETag>\(tag)</ETag></Part>"
         }
         document += "</CompleteMultipartUpload>"
         var end = Request(.post, key: key)
@@ -191,6 +238,24 @@ extension ObjectStorage {
         } catch let error as ObjectStorageError where error.kind == .missing {
             // Another process has removed it.
         }
+    }
+
+    /// Returns the first of some names, in the order of their bytes, that an object has; nil
+    /// without one.
+    package func first(of names: [String]) throws -> String? {
+        var rest = names[...]
+        while let name = rest.first {
+            // One character less precedes the name.
+            let page = try list("", after: String(name.dropLast()), limit: 1_000)
+            let present = Set(page.objects.map(\.name))
+            guard let last = page.objects.last?.name else { return nil }
+            while let next = rest.first, page.isLast || !last.comesBefore(next) {
+                if present.contains(next) { return next }
+                rest.removeFirst()
+            }
+            if page.isLast { return nil }
+        }
+        return nil
     }
 
     // MARK: Listing

@@ -146,7 +146,7 @@ package struct SinkUpload: Sendable {
 
 extension String {
     /// Whether it comes before another name in the order of a listing, by bytes.
-    fileprivate func comesBefore(_ other: String) -> Bool {
+    func comesBefore(_ other: String) -> Bool {
         utf8.lexicographicallyPrecedes(other.utf8)
     }
 }
