@@ -207,7 +207,7 @@ let package = Package(
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             exclude: [
-                "Formats/differing-verdicts.tsv", "Formats/pixel-digests.py",
+                "Export/readers.py", "Formats/differing-verdicts.tsv", "Formats/pixel-digests.py",
                 "Formats/thumbhash.py", "Install/ci-samples.py", "Install/terminal.py",
                 "Scale/merge-model.py",
             ],
@@ -236,7 +236,9 @@ let package = Package(
             swiftSettings: strict),
         .testTarget(
             name: "ExportingTests",
-            dependencies: ["CacheStorage", "Exporting", "PrefetchModel", "SeededRandom"],
+            dependencies: [
+                "CacheStorage", "Exporting", "PrefetchModel", "Reporting", "SeededRandom",
+            ],
             swiftSettings: strict),
         .testTarget(
             name: "HTTPSemanticsTests", dependencies: ["HTTPSemantics", "PrefetchModel"],

@@ -169,11 +169,15 @@ package enum ImportLayout: String, CaseIterable, Sendable {
             let name = URLParts(normalized).path.split(separator: "/").last.map(String.init) ?? ""
             return ["", ".", ".."].contains(name) ? [] : [name]
         case .sdwebimage:
-            return [LoaderLayout.sdwebimage([:]).path(ofKey: url)]
+            let key = URLParts.foundationText(of: url, normalized: normalized)
+            return [LoaderLayout.sdwebimage([:]).path(ofKey: key)]
         case .mirror:
+            // The name of an export, else that of `wget -x`, which has signatures, too.
+            let names = [URLParts.withoutSecrets(normalized), normalized]
             // A URL without a name in a mirror was not exported into one.
-            guard let path = try? MirrorName(rules: rules).path(of: normalized) else { return [] }
-            return [path, ExportPlan.besideFolder(path, rules)]
+            return (names[0] == names[1] ? [normalized] : names).compactMap {
+                try? MirrorName(rules: rules).path(of: $0)
+            }.flatMap { [$0, ExportPlan.besideFolder($0, rules)] }
         }
     }
 }

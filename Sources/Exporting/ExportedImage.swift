@@ -20,6 +20,8 @@ package struct ExportedImage: Sendable {
     package var attributes: [EntryAttribute] = []
     /// The other columns of the list, a JSON object; nil without any.
     package var columns: [UInt8]?
+    /// The program's own attributes, like placeholders; empty unless wanted.
+    package var ownAttributes: [EntryAttribute] = []
     /// Nil unless the layout needs them.
     package var source: SourceDetails?
 
@@ -28,13 +30,53 @@ package struct ExportedImage: Sendable {
         attribute(name) ?? listColumns.text(of: name)
     }
 
-    func attribute(_ name: String) -> String? {
-        attributes.first { $0.name == name }.map { String(decoding: $0.value, as: UTF8.self) }
-    }
+    func attribute(_ name: String) -> String? { attributes.text(of: name) }
 
     /// ``columns`` by their names.
-    var listColumns: [JSONMember] {
-        guard let members = columns.map(JSONMember.members) ?? [] else {
+    var listColumns: [JSONMember] { JSONMember.members(ofColumns: columns) }
+
+    /// The URL for files that others read.
+    package var shownURL: String { RedactedURL.maskingSecrets(in: url) }
+}
+
+/// An entry without a file in the export, and the reason.
+package struct MissingEntry: Sendable {
+    package let number: Int
+    /// Nil for a line without a URL.
+    package var url: String?
+    package var attributes: [EntryAttribute] = []
+    /// As ``ExportedImage/columns``.
+    package var columns: [UInt8]?
+    /// Short, since reasons are counted: `HTTP 404`, `corrupt-image`.
+    package var reason: String
+    /// Whether the image was received, but is none that can be used.
+    package var isUnusable = false
+
+    package init(number: Int, url: String? = nil, reason: String) {
+        self.number = number
+        self.url = url
+        self.reason = reason
+    }
+
+    package init(_ image: ExportedImage, reason: String, isUnusable: Bool = false) {
+        self.init(number: image.number, url: image.url, reason: reason)
+        attributes = image.attributes
+        columns = image.columns
+        self.isUnusable = isUnusable
+    }
+}
+
+extension MissingEntry {
+    func detail(_ name: String) -> String? {
+        attributes.text(of: name) ?? listColumns.text(of: name)
+    }
+
+    var listColumns: [JSONMember] { JSONMember.members(ofColumns: columns) }
+}
+
+extension JSONMember {
+    fileprivate static func members(ofColumns columns: [UInt8]?) -> [JSONMember] {
+        guard let members = columns.map(members(of:)) ?? [] else {
             preconditionFailure("the columns are no JSON object")
         }
         return members
@@ -50,6 +92,12 @@ extension ExportedImage {
             number: number, url: url, normalizedURL: normalizedURL, key: item.resource.key,
             variant: variant, stored: item.image, fetchedAt: item.download.fetchedAt,
             expiresAt: item.expiresAt)
+    }
+}
+
+extension [EntryAttribute] {
+    fileprivate func text(of name: String) -> String? {
+        first { $0.name == name }.map { String(decoding: $0.value, as: UTF8.self) }
     }
 }
 

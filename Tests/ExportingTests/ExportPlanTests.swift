@@ -103,7 +103,12 @@ import Testing
                     "http://h/\(number)", number: number,
                     columns: number == 4 ? #"{"caption":"four","x":[1]}"# : nil))
         }
-        plan.addMissing(3)
+        var gone = MissingEntry(number: 3, url: "http://h/3", reason: "HTTP 404")
+        gone.columns = Array(#"{"caption":"three"}"#.utf8)
+        plan.addMissing(gone)
+        var broken = MissingEntry(number: 5, url: "http://h/5", reason: "corrupt-image")
+        broken.isUnusable = true
+        plan.addMissing(broken)
         _ = plan.settle()
         #expect(
             plan.rows.map(\.path) == [
@@ -112,19 +117,130 @@ import Testing
         let files = plan.files()
         #expect(
             files.map(\.path) == [
-                "00000.tar", "00000_stats.json", "00001.tar", "00001_stats.json",
+                "00000.tar", "00000_stats.json", "00001.tar", "00001_failed.jsonl",
+                "00001_stats.json", "00002_failed.jsonl", "00002_stats.json",
             ])
-        guard case .archive(let members) = files[2].content,
-            case .bytes(let statistics) = files[3].content
-        else {
+        guard case .archive(let members) = files[2].content else {
             Issue.record("wrong contents")
             return
         }
         #expect(
             members.map(\.name) == ["000010001.jpg", "000010001.json", "000010001.txt"])
         #expect(
-            String(decoding: statistics, as: UTF8.self).hasPrefix(
-                #"{"count":2,"successes":1,"failed_to_download":1,"#))
+            texts(of: files)["00001_failed.jsonl"] == """
+                {"url":"http://h/3","caption":"three","key":"000010000",\
+                "status":"failed_to_download","error_message":"HTTP 404","width":null,\
+                "height":null,"original_width":null,"original_height":null,"sha256":null,"x":null}
+
+                """)
+        #expect(
+            texts(of: files)["00001_stats.json"] == """
+                {"count":2,"successes":1,"failed_to_download":1,"failed_to_resize":0,\
+                "status_dict":{"success":1,"HTTP 404":1}}
+
+                """)
+        #expect(
+            texts(of: files)["00002_stats.json"] == """
+                {"count":1,"successes":0,"failed_to_download":0,"failed_to_resize":1,\
+                "status_dict":{"corrupt-image":1}}
+
+                """)
+    }
+
+    /// The contents of files that are no images, and of an archive's members by their names.
+    private func texts(of files: [PlannedFile]) -> [String: String] {
+        var texts: [String: String] = [:]
+        for file in files {
+            if case .bytes(let bytes) = file.content {
+                texts[file.path] = String(decoding: bytes, as: UTF8.self)
+            }
+            guard case .archive(let members) = file.content else { continue }
+            for member in members {
+                guard case .bytes(let bytes) = member.content else { continue }
+                texts[member.name] = String(decoding: bytes, as: UTF8.self)
+            }
+        }
+        return texts
+    }
+
+    /// Readers find images by one name of members, and formats in the bytes.
+    @Test(arguments: [
+        ([ImageFormat.png], ["png"]), ([.png, .png], ["png", "png"]),
+        ([.png, .webp], ["jpg", "jpg"]), ([.jpeg, .avif, .gif], ["jpg", "jpg", "jpg"]),
+    ]) func samplesShareTheNameOfTheirImages(_ formats: [ImageFormat], _ endings: [String]) {
+        let (plan, _) = plan(
+            ExportRules(layout: .webdataset),
+            formats.enumerated().map { index, format in
+                .fixture(
+                    "http://h/\(index)", number: index + 1,
+                    stored: .fixture(UInt8(index + 1), format: format))
+            })
+        let names = plan.rows.map { String($0.path.split(separator: ".").last ?? "") }
+        #expect(names == endings)
+        guard case .archive(let members)? = plan.files().first?.content else {
+            Issue.record("no archive")
+            return
+        }
+        let images = members.map(\.name).filter { !$0.hasSuffix(".json") }
+        #expect(images == plan.rows.map { String($0.path.drop { $0 != "/" }.dropFirst()) })
+        #expect(plan.hiddenFormats.count == (Set(formats).count > 1 ? Set(formats).count : 0))
+    }
+
+    /// No file that others can read has a signature; the names of files neither.
+    @Test(arguments: ExportLayout.allCases)
+    func keepsSignaturesFromOthers(_ layout: ExportLayout) throws {
+        let secret = "SECRET0123456789"
+        let rules = try ExportRules.fixture(layout) {
+            if layout == .pattern {
+                $0.pattern = try NamePattern("{n}-{key}-{query}-{name}")
+            }
+        }
+        let urls = [
+            "https://h/a.jpg?w=1&X-Amz-Signature=\(secret)", "https://u:\(secret)@h/b.jpg",
+            "https://h/c.jpg?token=\(secret)&w=2#part",
+        ]
+        var (plan, _) = plan(
+            rules,
+            urls.enumerated().map { index, url in
+                let requested = url.replacing("u:\(secret)@", with: "")
+                var image = ExportedImage.fixture(
+                    url, number: index + 1, key: requested,
+                    stored: .fixture(UInt8(index + 1)),
+                    attributes: [
+                        EntryAttribute(storedName: "page", value: Array("see \(url) or".utf8))
+                    ],
+                    columns: #"{"large":"\#(url)","all":["\#(url)","x"],"mail":"a=b@h"}"#)
+                image.source = nil
+                return image
+            })
+        plan.addMissing(MissingEntry(number: 4, url: urls[0], reason: "HTTP 403"))
+        let files = plan.files()
+        #expect(files.allSatisfy { !$0.path.contains(secret) })
+        for file in files {
+            let texts = texts(of: [file]).values
+            #expect(file.isPrivate == texts.contains { $0.contains(secret) }, "\(file.path)")
+            if layout == .webdataset || layout == .imagefolder {
+                #expect(texts.allSatisfy { !$0.contains("x\"]") || $0.contains("a=b@h") })
+            }
+        }
+        // Their readers need URLs whole.
+        let privates = files.filter(\.isPrivate).map(\.path)
+        switch layout {
+        case .workbox: #expect(privates == ["precache-manifest.json"])
+        case .flutter: #expect(privates.count == 2)
+        default: #expect(privates.isEmpty)
+        }
+        #expect(Set(files.map(\.path)).count == files.count)
+    }
+
+    @Test func workboxKeysHaveNoFragments() {
+        let (plan, _) = plan(
+            ExportRules(layout: .workbox),
+            [.fixture("http://h/a.svg#x"), .fixture("http://h/a.svg#y"), .fixture("HTTP://h/b?c#")]
+        )
+        let manifest = texts(of: plan.files())["precache-manifest.json"] ?? ""
+        let urls = manifest.split(separator: "\"").filter { $0.lowercased().hasPrefix("http:") }
+        #expect(urls == ["http://h/a.svg", "HTTP://h/b?c"])
     }
 
     /// An independent reader, written from the format's description.

@@ -1,3 +1,4 @@
+import Foundation
 import PrefetchModel
 import Testing
 
@@ -27,6 +28,39 @@ import Testing
     ])
     func namesFilesAsTheLibraryDoes(_ layout: ExportLayout, _ url: String, _ name: String) {
         #expect(ExportPlan.path(of: .fixture(url), ExportRules(layout: layout)) == name)
+    }
+
+    /// Loaders on Apple's systems take `absoluteString` for the key, in which Foundation has
+    /// encoded some characters; Coil, Glide and Flutter the text as it is.
+    @Test(arguments: [
+        "https://h/é.jpg", "https://h/a%20b|c.jpg", "https://h/a[1].jpg?x[]=1|2#fr|ag",
+        "HTTPS://H.Example/A.JPG", "https://h/a%zz.jpg", "https://h/a%20é.jpg",
+        "https://h/{x}^`\"<>\\.jpg", "https://h/a?b={x}^`\"<>\\", "https://h/a?b=c?d=/e",
+        "https://h/%C3%A9.jpg", "https://h/a%2Fb%7c.jpg", "https://h:80/a",
+        "https://h/a'(b)*!;,.jpg", "https://h", "https://h?x=é#é#b", "https://h/a%",
+        "https://h/a%4",
+        "http://h/a?b#", "http://h/?", "http://h/a?%20é#%20", photo, query, bare,
+    ])
+    func keysAreThoseOfTheSystem(_ url: String) throws {
+        let system = try #require(URL(string: url)).absoluteString
+        for layout in [ExportLayout.sdwebimage, .kingfisher7, .kingfisher8, .nuke] {
+            let named = ExportPlan.path(of: .fixture(url), ExportRules(layout: layout))
+            let expected = ExportPlan.path(of: .fixture(system), ExportRules(layout: layout))
+            #expect(named == expected, "\(url) \(system)")
+            #expect(URLParts.foundationText(of: url, normalized: url) == system)
+        }
+        for layout in [ExportLayout.coil3, .glide, .flutter] where system != url {
+            let named = ExportPlan.path(of: .fixture(url), ExportRules(layout: layout))
+            let other = ExportPlan.path(of: .fixture(system), ExportRules(layout: layout))
+            #expect(named != other)
+        }
+    }
+
+    @Test func hostsOfKeysAreASCII() {
+        let text = URLParts.foundationText(
+            of: "https://müller.example/ä.jpg",
+            normalized: "https://xn--mller-kva.example/%C3%A4.jpg")
+        #expect(text == "https://xn--mller-kva.example/%C3%A4.jpg")
     }
 
     @Test(arguments: [

@@ -29,7 +29,7 @@ struct DiskLruCacheLayout: LayoutMaking {
         NameDigest.sha256.hexadecimal(of: image.url) + (owner == .coil ? ".1" : ".0")
     }
 
-    func files(of rows: [ExportPlan.Row], missing: [Int]) -> [PlannedFile] {
+    func files(of rows: [ExportPlan.Row], missing: [MissingEntry]) -> [PlannedFile] {
         let rows = rows.filter { !$0.isRepeated }.sorted {
             ($0.image.fetchedAt, $0.path) < ($1.image.fetchedAt, $1.path)
         }

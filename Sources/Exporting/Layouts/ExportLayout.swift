@@ -17,6 +17,9 @@ package enum ExportLayout: String, CaseIterable, Sendable {
     /// shared with the cache's files.
     package var setsTimes: Bool { takesIdentifiers && self != .nuke }
 
+    /// Whether its reader drops images by times in the folder, which ``ExportRenewal`` renews.
+    package var agesFiles: Bool { setsTimes || self == .flutter }
+
     /// Whether an image may have several variants, with different names.
     package var takesVariants: Bool {
         takesIdentifiers || self == .pattern || self == .imagefolder
@@ -27,8 +30,18 @@ package enum ExportLayout: String, CaseIterable, Sendable {
         [.sdwebimage, .kingfisher7, .kingfisher8, .nuke].contains(self)
     }
 
-    /// Whether ``ExportedImage/attributes`` and ``ExportedImage/columns`` are of use.
-    package var describesImages: Bool { self == .webdataset || self == .imagefolder }
+    /// Whether programs decode all images that are in it, and read their
+    /// ``ExportedImage/attributes`` and ``ExportedImage/columns``.
+    package var isDataSet: Bool { self == .webdataset || self == .imagefolder }
+
+    /// Whether it has the entries without an image, too, with their reasons.
+    package var describesFailures: Bool { self == .webdataset }
+
+    /// Whether its files may be objects of a bucket.
+    package var isForBuckets: Bool { isForPages || isDataSet || self == .workbox }
+
+    /// Whether pages can refer to its files.
+    package var isForPages: Bool { self == .mirror || self == .pattern }
 
     /// Whether ``ExportedImage/source`` is of use.
     package var needsSources: Bool { [.coil3, .flutter, .webdataset].contains(self) }
@@ -45,6 +58,8 @@ package struct ExportRules: Sendable {
     package var caption = "caption"
     package var label = "class"
     package var metadata = ImageFolderMetadata.jsonl
+    /// Whether attributes are wanted for a map or snippet.
+    package var isDescribed = false
 
     package init(layout: ExportLayout) { self.layout = layout }
 }

@@ -31,8 +31,7 @@ package struct ExportPlan: Sendable {
     private let pathRules: PathRules
     private let maker: any LayoutMaking
     package private(set) var rows: [Row] = []
-    /// The numbers of entries without an image.
-    private var missing: [Int] = []
+    private var missing: [MissingEntry] = []
     private var identities: [PathIdentity] = []
     private var places: [PathIdentity: Int] = [:]
 
@@ -50,9 +49,8 @@ package struct ExportPlan: Sendable {
     package func path(of image: ExportedImage) throws(NamingProblem) -> String {
         let path = try maker.path(of: image)
         try PathRules.check(path)
-        let first = path.utf8.prefix { $0 != UInt8(ascii: "/") }
-        guard !maker.indexes.contains(where: { $0.utf8.elementsEqual(first) }) else {
-            throw NamingProblem(message: "\(Substring(first)) is the name of the layout's index")
+        if let index = maker.indexes.first(where: { path == $0 || path.hasPrefix("\($0)/") }) {
+            throw NamingProblem(message: "\(index) is the name of the layout's index")
         }
         return path
     }
@@ -76,12 +74,28 @@ package struct ExportPlan: Sendable {
         return nil
     }
 
-    package mutating func addMissing(_ number: Int) { missing.append(number) }
+    package mutating func addMissing(_ entry: MissingEntry) { missing.append(entry) }
+
+    /// The images by format, the most frequent first, if their files do not have its name.
+    package var hiddenFormats: [(format: ImageFormat, count: Int)] {
+        guard maker.sharedExtension(of: Set(rows.map(\.image.stored.format))) != nil else {
+            return []
+        }
+        return Dictionary(grouping: rows, by: \.image.stored.format)
+            .map { ($0.key, $0.value.count) }
+            .sorted { ($1.count, $0.format.rawValue) < ($0.count, $1.format.rawValue) }
+    }
 
     /// Completes the plan: a file with the path of a folder gets `~file` after its name.
     ///
     /// - Returns: the images that collide with others after that, which are not exported.
     package mutating func settle() -> [(image: ExportedImage, other: ExportedImage, path: String)] {
+        if let ending = maker.sharedExtension(of: Set(rows.map(\.image.stored.format))) {
+            for index in rows.indices {
+                let path = rows[index].path
+                rows[index].path = path[...(path.lastIndex(of: ".") ?? path.startIndex)] + ending
+            }
+        }
         var folders: Set<PathIdentity> = []
         var last = ""
         for row in rows {
@@ -156,16 +170,21 @@ protocol LayoutMaking: Sendable {
     /// - Throws: ``NamingProblem`` for an image without a path in the layout.
     func path(of image: ExportedImage) throws(NamingProblem) -> String
 
+    /// The extension that all images get, if it is not that of their formats.
+    func sharedExtension(of formats: Set<ImageFormat>) -> String?
+
     /// All files for these images, each path once; `missing` are the entries without an image.
-    func files(of rows: [ExportPlan.Row], missing: [Int]) -> [PlannedFile]
+    func files(of rows: [ExportPlan.Row], missing: [MissingEntry]) -> [PlannedFile]
 }
 
 extension LayoutMaking {
     var indexes: [String] { [] }
     var hasSharedFiles: Bool { false }
 
+    func sharedExtension(of formats: Set<ImageFormat>) -> String? { nil }
+
     /// The files of the images, with the times of their downloads.
-    func files(of rows: [ExportPlan.Row], missing: [Int]) -> [PlannedFile] {
+    func files(of rows: [ExportPlan.Row], missing: [MissingEntry]) -> [PlannedFile] {
         imageFiles(of: rows) { .fixed($0.fetchedAt) }
     }
 

@@ -3,94 +3,91 @@ internal import Hashing
 import PrefetchModel
 import Reporting
 
-/// A folder that Hugging Face's ImageFolder reads: `<label>/<name>-<digest>.<extension>`, and
-/// `metadata.jsonl` or `metadata.csv` with `file_name`, `url`, `width`, `height`, and the list's
-/// columns and attributes.
+/// A folder that Hugging Face's ImageFolder reads: `train/<label>/<name>-<digest>.<extension>`, and
+/// `train/metadata.jsonl` or `metadata.csv` with `file_name`, `url`, `width`, `height`, and the
+/// list's columns and attributes.
 ///
-/// Images without a label are in the folder itself. The digest is the URL's, since files of
-/// different URLs often have the same name.
+/// Images without a label are in `train` itself. The digest is the URL's, since files of different
+/// URLs often have the same name. The reader takes folders for splits by words in their names, and
+/// skips hidden ones (`data_files.py` of `datasets`), so labels have none of these words:
+/// ``SplitNames``.
 struct ImageFolderLayout: LayoutMaking {
     let rules: PathRules
     let label: String
     let metadata: ImageFolderMetadata
 
-    private var index: String { "metadata.\(metadata.rawValue)" }
+    private static let folder = "train"
+    private var index: String { "\(ImageFolderLayout.folder)/metadata.\(metadata.rawValue)" }
     var indexes: [String] { [index] }
     var hasSharedFiles: Bool { true }
 
     func path(of image: ExportedImage) throws(NamingProblem) -> String {
-        let label = image.detail(label)
+        let label = image.detail(label).map { SplitNames.escaped(Array($0.utf8)) } ?? []
         let path = URLParts(image.normalizedURL).path
         let last = path.utf8.split(separator: UInt8(ascii: "/")).last ?? ""[...].utf8
         let stem = Substring(last).percentDecoded.stemAndExtension.stem
         let digest = NameDigest.sha256.hexadecimal(of: image.url).prefix(8)
         let ending = "-\(digest).\(image.stored.format.fileExtension)"
-        return try rules.path(
-            [label.map { rules.name(Array($0.utf8)) } ?? "", rules.name(stem + Array(ending.utf8))])
+        return try rules.path([
+            ImageFolderLayout.folder, rules.name(label),
+            rules.name(SplitNames.visible(stem) + Array(ending.utf8)),
+        ])
     }
 
-    func files(of rows: [ExportPlan.Row], missing: [Int]) -> [PlannedFile] {
+    func files(of rows: [ExportPlan.Row], missing: [MissingEntry]) -> [PlannedFile] {
         let rows = rows.filter { !$0.isRepeated }
-        let tables = rows.map(columns)
-        // All rows have the same columns: the reader infers their types from the file.
-        var known: Set = ["file_name"]
-        let names = tables.flatMap { $0.map(\.name) }.filter { known.insert($0).inserted }
+        var columns = DataColumns(renaming: ImageFolderLayout.column)
+        for row in rows {
+            columns.note(columns.cells(of: row.image.listColumns, row.image.attributes))
+        }
         let bytes =
             switch metadata {
-            case .jsonl: jsonLines(rows, tables, names)
-            case .csv: table(rows, tables, names)
+            case .jsonl: jsonLines(rows, columns)
+            case .csv: table(rows, columns)
             }
         return imageFiles(of: rows) { .fixed($0.fetchedAt) } + [indexFile(index, bytes, of: rows)]
     }
 
-    private typealias Cell = (name: String, text: String, json: [UInt8])
-
-    private func columns(of row: ExportPlan.Row) -> [Cell] {
-        func number(_ name: String, _ value: Int?) -> Cell {
-            let text = value.map(String.init)
-            return (name, text ?? "", Array((text ?? "null").utf8))
-        }
-        func string(_ name: String, _ text: String) -> Cell {
-            var json: [UInt8] = []
-            json.append(jsonString: text)
-            return (name, text, json)
-        }
-        var cells = [
-            string("url", row.image.url), number("width", row.image.stored.knownWidth),
-            number("height", row.image.stored.knownHeight),
-        ]
-        for column in row.image.listColumns {
-            cells.append((column.name, column.isNull ? "" : column.text, column.json))
-        }
-        cells += row.image.attributes.map {
-            string($0.name, String(decoding: $0.value, as: UTF8.self))
-        }
-        return cells
+    /// The name of a column in the metadata: the reader takes some for images.
+    private static func column(_ name: String) -> String? {
+        if ["url", "width", "height"].contains(name) { return nil }
+        let isOfImages =
+            ["image", "images", "file_name", "file_names"].contains(name)
+            || name.hasSuffix("_file_name") || name.hasSuffix("_file_names")
+        return isOfImages ? name + "_" : name
     }
 
-    private func jsonLines(
-        _ rows: [ExportPlan.Row], _ tables: [[Cell]], _ names: [String]
-    ) -> [UInt8] {
+    private func fileName(of row: ExportPlan.Row) -> String {
+        String(row.path.dropFirst(ImageFolderLayout.folder.count + 1))
+    }
+
+    private func jsonLines(_ rows: [ExportPlan.Row], _ columns: DataColumns) -> [UInt8] {
         var lines: [UInt8] = []
-        for (row, cells) in zip(rows, tables) {
+        for row in rows {
             var object = JSONObject()
-            object.add("file_name", row.path)
-            for name in names {
-                object.add(
-                    name, RawJSON(cells.first { $0.name == name }?.json ?? Array("null".utf8)))
-            }
+            object.add("file_name", fileName(of: row))
+            object.add("url", row.image.shownURL)
+            object.add("width", row.image.stored.knownWidth)
+            object.add("height", row.image.stored.knownHeight)
+            let cells = columns.cells(of: row.image.listColumns, row.image.attributes)
+            for (name, value) in columns.values(of: cells) { object.add(name, value) }
             lines += object.bytes + [UInt8(ascii: "\n")]
         }
         return lines
     }
 
-    private func table(
-        _ rows: [ExportPlan.Row], _ tables: [[Cell]], _ names: [String]
-    ) -> [UInt8] {
-        let lines = zip(rows, tables).map { row, cells in
-            [row.path] + names.map { name in cells.first { $0.name == name }?.text ?? "" }
+    private func table(_ rows: [ExportPlan.Row], _ columns: DataColumns) -> [UInt8] {
+        let lines = rows.map { row in
+            let cells = columns.cells(of: row.image.listColumns, row.image.attributes)
+            let texts = Dictionary(cells.map { ($0.name, $0.isNull ? "" : $0.text) }) { $1 }
+            return [
+                fileName(of: row), row.image.shownURL,
+                row.image.stored.knownWidth.map(String.init) ?? "",
+                row.image.stored.knownHeight.map(String.init) ?? "",
+            ] + columns.names.map { texts[$0] ?? "" }
         }
-        return ([["file_name"] + names] + lines).flatMap { line in
+        let head = ["file_name", "url", "width", "height"] + columns.names
+        return ([head] + lines).flatMap { line in
             Array(line.map(ImageFolderLayout.quoted).joined(separator: ",".utf8)) + "\n".utf8
         }
     }
@@ -102,5 +99,46 @@ struct ImageFolderLayout: LayoutMaking {
         return [UInt8](unsafeUninitializedCapacity: 2 * source.count + 2) { buffer, count in
             count = csv_write(buffer.baseAddress, buffer.count, source, source.count)
         }
+    }
+}
+
+/// Names of folders that `datasets` takes for splits, or leaves out.
+enum SplitNames {
+    private static let words = [
+        "train", "training", "validation", "valid", "dev", "val", "test", "testing", "eval",
+        "evaluation",
+    ].map { Array($0.utf8) }
+
+    /// Returns a folder's name with the first letter of such words percent-encoded.
+    static func escaped(_ name: [UInt8]) -> [UInt8] {
+        var name = visible(name)
+        while let start = start(ofWordIn: name) {
+            // The digits of an escape separate words, too: `%65val`.
+            name.replaceSubrange(start...start, with: URLParts.percentEncoded(name[start]).utf8)
+        }
+        return name
+    }
+
+    /// Returns a name without a first dot or two underscores, which hide it.
+    static func visible(_ name: some Collection<UInt8>) -> [UInt8] {
+        let name = Array(name)
+        guard let first = name.first,
+            first == UInt8(ascii: ".") || name.starts(with: "__".utf8)
+        else { return name }
+        return Array(URLParts.percentEncoded(first).utf8) + name.dropFirst()
+    }
+
+    private static func start(ofWordIn name: [UInt8]) -> Int? {
+        var start = name.startIndex
+        while start < name.endIndex {
+            let end = name[start...].firstIndex(where: isSeparator) ?? name.endIndex
+            if words.contains(where: { $0.elementsEqual(name[start..<end]) }) { return start }
+            start = end + 1
+        }
+        return nil
+    }
+
+    private static func isSeparator(_ byte: UInt8) -> Bool {
+        byte.isDecimalDigit || "-._ ".utf8.contains(byte)
     }
 }

@@ -4,7 +4,8 @@ import PrefetchModel
 /// The disk cache of a loader that names a file by the digest of its key: SDWebImage
 /// (`SDDiskCache`), Kingfisher (`DiskStorage`) or Nuke (`DataCache`).
 ///
-/// The key of the image as fetched is the URL as the app writes it. A loader that transforms images
+/// The key of the image as fetched is the URL as the app writes it, in Foundation's spelling
+/// (``URLParts/foundationText(of:normalized:)``). A loader that transforms images
 /// adds the transformer's identifier.
 struct LoaderLayout: LayoutMaking {
     enum KeyStyle: Sendable {
@@ -37,7 +38,7 @@ struct LoaderLayout: LayoutMaking {
             identifiers: identifiers)
     }
 
-    func files(of rows: [ExportPlan.Row], missing: [Int]) -> [PlannedFile] {
+    func files(of rows: [ExportPlan.Row], missing: [MissingEntry]) -> [PlannedFile] {
         imageFiles(of: rows) { image in
             switch time {
             case .present: .present
@@ -58,11 +59,12 @@ struct LoaderLayout: LayoutMaking {
     }
 
     private func key(of image: ExportedImage) -> String {
-        guard let identifier = identifiers[image.variant] else { return image.url }
+        let url = URLParts.foundationText(of: image.url, normalized: image.normalizedURL)
+        guard let identifier = identifiers[image.variant] else { return url }
         switch style {
-        case .beforeExtension: return LoaderLayout.transformed(image.url, identifier)
-        case .afterAtSign: return "\(image.url)@\(identifier)"
-        case .appended: return image.url + identifier
+        case .beforeExtension: return LoaderLayout.transformed(url, identifier)
+        case .afterAtSign: return "\(url)@\(identifier)"
+        case .appended: return url + identifier
         }
     }
 

@@ -19,6 +19,8 @@ struct PlannedFile: Sendable {
     let content: Content
     let modified: ModificationTime
     let identity: ContentIdentity
+    /// Whether only its owner may read it, unless the user chooses a mode.
+    private(set) var isPrivate = false
 
     init(
         path: String, content: Content, modified: ModificationTime, identity: ContentIdentity? = nil
@@ -27,6 +29,14 @@ struct PlannedFile: Sendable {
         self.content = content
         self.modified = modified
         self.identity = identity ?? content.identity
+    }
+
+    /// The file, private if it has a URL with a signature or another secret: its reader needs the
+    /// URL whole.
+    func hiding(_ urls: some Sequence<String>) -> PlannedFile {
+        var file = self
+        file.isPrivate = urls.contains { RedactedURL.maskingSecrets(in: $0) != $0 }
+        return file
     }
 }
 

@@ -10,7 +10,7 @@ struct MirrorName: LayoutMaking {
     ///
     /// - Throws: ``NamingProblem`` also for a name that the server could obey or run.
     func path(of image: ExportedImage) throws(NamingProblem) -> String {
-        let path = try path(of: image.normalizedURL)
+        let path = try path(of: URLParts.withoutSecrets(image.normalizedURL))
         try ServedName.check(path)
         return path
     }
@@ -75,6 +75,8 @@ struct MirrorName: LayoutMaking {
 
 /// A mirror with `precache-manifest.json` for Workbox: `[{"url": …, "revision": …}]`, where the
 /// revision is the SHA-256 of the file.
+///
+/// Workbox looks for requests without their fragments, and refuses a manifest that has a URL twice.
 struct WorkboxLayout: LayoutMaking {
     let name: MirrorName
     private static let index = "precache-manifest.json"
@@ -85,15 +87,17 @@ struct WorkboxLayout: LayoutMaking {
         try name.path(of: image)
     }
 
-    func files(of rows: [ExportPlan.Row], missing: [Int]) -> [PlannedFile] {
-        let objects = rows.map { row in
+    func files(of rows: [ExportPlan.Row], missing: [MissingEntry]) -> [PlannedFile] {
+        var known: Set<String> = []
+        let urls = rows.map { String($0.image.url.prefix { $0 != "#" }) }
+        let objects = zip(rows, urls).filter { known.insert($1).inserted }.map { row, url in
             var object = JSONObject()
-            object.add("url", row.image.url)
+            object.add("url", url)
             object.add("revision", row.image.stored.digest.description)
             return Array("\n".utf8) + object.bytes
         }
         let manifest = Array("[".utf8) + objects.joined(separator: ",".utf8) + "\n]\n".utf8
         return imageFiles(of: rows) { .fixed($0.fetchedAt) }
-            + [indexFile(WorkboxLayout.index, manifest, of: rows)]
+            + [indexFile(WorkboxLayout.index, manifest, of: rows).hiding(urls)]
     }
 }

@@ -178,13 +178,15 @@ package struct NamePattern: Sendable {
         case .dir: preconditionFailure("folders are several names")
         case .name: return file
         case .stem: return Array(file.stemAndExtension.stem)
-        case .query: return parts.query?.percentDecoded ?? []
+        case .query:
+            return URLParts(URLParts.withoutSecrets(image.normalizedURL)).query?.percentDecoded
+                ?? []
         case .ext: return Array(image.stored.format.fileExtension.utf8)
         case .format: return Array(image.stored.format.rawValue.utf8)
         case .variant: return Array(image.variant.utf8)
         case .width: return try present(image.stored.knownWidth.map(String.init), "known width")
         case .height: return try present(image.stored.knownHeight.map(String.init), "known height")
-        case .key: return Array(image.key.utf8)
+        case .key: return Array(URLParts.withoutSecrets(image.key).utf8)
         case .sha256(let digits): return Array(image.stored.digest.description.utf8.prefix(digits))
         case .number(let digits): return Array(image.number.padded(to: digits).utf8)
         case .attribute(let name):

@@ -1,3 +1,4 @@
+internal import Hashing
 import PrefetchModel
 
 /// The parts of an absolute URL (RFC 3986 §3), as written.
@@ -29,6 +30,44 @@ package struct URLParts {
         if let at = host.utf8.lastIndex(of: UInt8(ascii: "@")) {
             host = host[host.utf8.index(after: at)...]
         }
+    }
+
+    /// Returns a URL for names of files, which everyone sees: with digests in place of signatures
+    /// and other secret parameters, so that names still differ.
+    static func withoutSecrets(_ url: String) -> String {
+        guard url.utf8.contains(UInt8(ascii: "?")) else { return url }
+        return RedactedURL.replacingSecrets(of: url) { value in
+            let text = String(decoding: value, as: UTF8.self)
+            return Array("~\(NameDigest.sha256.hexadecimal(of: text).prefix(8))".utf8)
+        }
+    }
+
+    /// Returns an absolute URL as Foundation's `URL(string:)` spells it: loaders on Apple's systems
+    /// take its `absoluteString` for the key.
+    ///
+    /// A path, query or fragment with characters outside of RFC 3986 is percent-encoded as a whole,
+    /// percent signs included. `normalized` has the host in ASCII.
+    static func foundationText(of url: String, normalized: String) -> String {
+        let parts = URLParts(url)
+        var text = String(url[..<parts.path.startIndex])
+        if !text.utf8.allSatisfy({ $0 < 0x80 }) {
+            text = text.replacing(parts.host, with: URLParts(normalized).host)
+        }
+        text += foundationText(of: parts.path, "/")
+        if let query = parts.query { text += "?" + foundationText(of: query, "/?") }
+        guard let mark = url.utf8.firstIndex(of: UInt8(ascii: "#")) else { return text }
+        return text + "#" + foundationText(of: url[url.utf8.index(after: mark)...], "/?")
+    }
+
+    private static func foundationText(of component: Substring, _ marks: String) -> String {
+        let marks = "-._~!$&'()*+,;=:@" + marks
+        let encoded = component.utf8.percentEncoded(except: marks)
+        // Valid text differs in percent signs only, which have two digits.
+        let isValid =
+            component.utf8.percentEncoded(except: marks + "%") == component
+            && component.split(separator: "%", omittingEmptySubsequences: false).dropFirst()
+                .allSatisfy { $0.utf8.count > 1 && $0.prefix(2).allSatisfy(\.isHexDigit) }
+        return isValid ? String(component) : encoded
     }
 
     package static func percentEncoded(_ byte: UInt8) -> String {

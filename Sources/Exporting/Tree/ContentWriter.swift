@@ -46,7 +46,7 @@ struct ContentWriter: Sendable {
         let path = folder.path(of: name)
         let number = openat(
             folder.number, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-            mode?.ofFiles ?? 0o666)
+            mode?.ofFiles ?? (file.isPrivate ? 0o600 : 0o666))
         guard number >= 0 else { throw .system("create", path) }
         var isWritten = false
         defer {
@@ -107,7 +107,7 @@ struct ContentWriter: Sendable {
 }
 
 extension timespec {
-    fileprivate init(_ time: Timestamp) {
+    init(_ time: Timestamp) {
         let rest = (time.milliseconds % 1000 + 1000) % 1000
         self.init(
             tv_sec: Int((time.milliseconds - rest) / 1000), tv_nsec: Int(rest) * 1_000_000)

@@ -21,6 +21,12 @@ struct ExportFolder: Sendable {
         state = try folder.flatMap(ExportFolder.state)
     }
 
+    /// Opens a folder that exists; nil without one.
+    static func existing(_ path: String) throws(UserError) -> ExportFolder? {
+        guard try Folder.open(path) != nil else { return nil }
+        return try ExportFolder(path)
+    }
+
     private static func place(of path: String) throws(UserError) -> (String, String) {
         var path = path
         if let resolved = realpath(path, nil) {

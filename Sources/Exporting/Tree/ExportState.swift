@@ -20,7 +20,7 @@ struct ExportState: Sendable {
         /// `-`, or milliseconds.
         let time: String
         let size: Int
-        let modifiedAt: Int
+        var modifiedAt: Int
     }
 
     struct KnownFile: Hashable, Sendable {
@@ -34,13 +34,15 @@ struct ExportState: Sendable {
 
     init(layout: ExportLayout) { self.layout = layout.rawValue }
 
-    /// The Parquet file of a shard, which the Python package makes of it; nil for other files.
+    /// The Parquet file that the Python package makes of the files of a shard, by one of them; nil
+    /// for other files.
     ///
     /// It belongs to the shard: it stays while that does, and is removed with it.
     func table(of path: String) -> String? {
-        let suffix = ".tar"
-        guard layout == ExportLayout.webdataset.rawValue, path.hasSuffix(suffix) else { return nil }
-        return path.dropLast(suffix.count) + ".parquet"
+        guard layout == ExportLayout.webdataset.rawValue else { return nil }
+        return WebDatasetLayout.suffixes.first(where: path.hasSuffix).map {
+            path.dropLast($0.count) + ".parquet"
+        }
     }
 
     init?(_ bytes: [UInt8]) {
@@ -76,12 +78,28 @@ struct ExportState: Sendable {
     }
 
     /// The file at a path; nil if the export has not written it.
-    subscript(path: String) -> Entry? {
+    subscript(path: String) -> Entry? { index(of: path).map { records[$0].entry } }
+
+    /// Notes another time of a file.
+    mutating func note(modifiedAt: Int, of path: String) {
+        if let index = index(of: path) { records[index].entry.modifiedAt = modifiedAt }
+    }
+
+    /// Notes a file of the export that was written again with equal contents otherwise.
+    mutating func note(_ status: stat, of path: String) {
+        guard let index = index(of: path) else { return }
+        let entry = records[index].entry
+        records[index].entry = Entry(
+            identity: entry.identity, time: entry.time, size: Int(status.st_size),
+            modifiedAt: status.modifiedAt)
+    }
+
+    private func index(of path: String) -> Int? {
         var range = records.startIndex..<records.endIndex
         while let first = range.first {
             let middle = first + range.count / 2
             let record = records[middle]
-            if record.path.equals(bytesOf: path) { return record.entry }
+            if record.path.equals(bytesOf: path) { return middle }
             range =
                 record.path.precedes(bytesOf: path)
                 ? middle + 1..<range.upperBound : first..<middle

@@ -32,15 +32,17 @@ package final class ExportTree {
     }
 
     package struct Changes: Sendable {
-        package fileprivate(set) var written = 0
+        package internal(set) var written = 0
         /// The part of ``written`` that shares the cache's blocks: links and reflinks.
         package fileprivate(set) var shared = 0
-        package fileprivate(set) var writtenSize = ByteCount(0)
-        package fileprivate(set) var kept = 0
-        package fileprivate(set) var removed = 0
+        package internal(set) var writtenSize = ByteCount(0)
+        package internal(set) var kept = 0
+        package internal(set) var removed = 0
         /// Whether the file system did not let modes or times be set.
-        package fileprivate(set) var lacksModes = false
-        package fileprivate(set) var lacksTimes = false
+        package internal(set) var lacksModes = false
+        package internal(set) var lacksTimes = false
+        /// The files that only their owner may read: ``PlannedFile/isPrivate``.
+        package internal(set) var privateFiles: [String] = []
     }
 
     package enum Problem: Sendable {
@@ -144,6 +146,7 @@ package final class ExportTree {
         let files = plan.files()
         let archives = files.count { if case .archive = $0.content { true } else { false } }
         if archives > 0 { try ArchiveLibrary.load() }
+        if options.mode == nil { changes.privateFiles = files.filter(\.isPrivate).map(\.path) }
         let chunks = ExportTree.chunks(of: files, workers: workers)
         let writer = ContentWriter(
             cache: cache, links: options.links, mode: options.mode,
@@ -240,6 +243,7 @@ package final class ExportTree {
                 Int(status.st_size) == known.size, status.modifiedAt == known.modifiedAt
             else { return false }
             if let mode = options.mode, status.permissions != mode.ofFiles { return false }
+            if file.isPrivate, options.mode == nil, status.permissions & 0o077 != 0 { return false }
             guard file.modified == .present else { return true }
             let age = now.milliseconds - Int64(known.modifiedAt / 1_000_000)
             return age < ExportTree.renewal.wholeMilliseconds
@@ -282,14 +286,17 @@ package final class ExportTree {
     /// Gives the unchanged files of the old folder a second name in the stage.
     private func takeOver(from folder: Folder) throws(UserError) {
         var cursor = FolderCursor(root: folder)
+        var tables: Set<String> = []
         for path in kept {
             guard let (source, name) = try cursor.find(path) else {
                 throw .system("open", folder.path(of: path))
             }
             try source.hand(name, to: try stage.enter(path))
-            if let table = state.table(of: path), folder.status(of: table) != nil {
-                try folder.hand(table, to: (stage.folder, table))
-            }
+            if let table = state.table(of: path) { tables.insert(table) }
+        }
+        tables.subtract(written.compactMap(state.table))
+        for table in tables where folder.status(of: table) != nil {
+            try folder.hand(table, to: (stage.folder, table))
         }
         if options.mode == nil, let status = folder.status {
             fchmod(stage.folder.number, status.st_mode & 0o7777)

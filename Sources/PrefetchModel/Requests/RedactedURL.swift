@@ -38,8 +38,41 @@ package struct RedactedURL: CustomStringConvertible, Sendable {
         }
         var bytes = Array(text.utf8)
         RedactedURL.maskUserInformation(&bytes)
-        RedactedURL.maskSecretParameters(&bytes)
+        RedactedURL.replaceSecretParameters(&bytes) { _ in RedactedURL.mask }
         description = String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// Masks the secrets of all URLs in a text that is written for others; keeps everything else.
+    package static func maskingSecrets(in text: String) -> String {
+        guard text.contains("://"), RedactedURL.mayHoldSecrets(text) else { return text }
+        var masked: [UInt8] = []
+        var rest = Array(text.utf8)[...]
+        while let first = rest.first {
+            // A URL ends at a blank, and in JSON and HTML at a quotation mark.
+            var word = Array(rest.prefix { $0 > 0x20 && $0 != 0x22 })
+            rest = rest.dropFirst(max(1, word.count))
+            if word.isEmpty { word = [first] }
+            if RedactedURL.nextAuthority(word, from: 0) != nil {
+                RedactedURL.maskUserInformation(&word)
+                RedactedURL.replaceSecretParameters(&word) { _ in RedactedURL.mask }
+            }
+            masked += word
+        }
+        return String(decoding: masked, as: UTF8.self)
+    }
+
+    /// Returns a URL with other values of the query parameters that grant access.
+    package static func replacingSecrets(
+        of url: String, by replacement: (ArraySlice<UInt8>) -> [UInt8]
+    ) -> String {
+        guard RedactedURL.mayHoldSecrets(url) else { return url }
+        var bytes = Array(url.utf8)
+        RedactedURL.replaceSecretParameters(&bytes, by: replacement)
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    private static func mayHoldSecrets(_ text: String) -> Bool {
+        text.utf8.contains { $0 == Byte.at || $0 == Byte.equals }
     }
 
     private enum Byte {
@@ -169,7 +202,9 @@ extension RedactedURL {
 
     /// A name begins after any of `?`, `&`, `;` and `#`, since servers differ in their separators;
     /// a masked value ends only at `&` or `#`.
-    private static func maskSecretParameters(_ bytes: inout [UInt8]) {
+    private static func replaceSecretParameters(
+        _ bytes: inout [UInt8], by replacement: (ArraySlice<UInt8>) -> [UInt8]
+    ) {
         let isSeparator: (UInt8) -> Bool = {
             $0 == Byte.question || $0 == Byte.ampersand || $0 == Byte.semicolon
                 || $0 == Byte.number
@@ -192,8 +227,9 @@ extension RedactedURL {
             let end =
                 bytes[value...].firstIndex { $0 == Byte.ampersand || $0 == Byte.number }
                 ?? bytes.endIndex
-            bytes.replaceSubrange(value..<end, with: mask)
-            index = value + mask.count
+            let replaced = replacement(bytes[value..<end])
+            bytes.replaceSubrange(value..<end, with: replaced)
+            index = value + replaced.count
         }
     }
 

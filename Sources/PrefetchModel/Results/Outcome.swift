@@ -90,6 +90,19 @@ package enum FailureReason: String, CaseIterable, BitwiseCopyable, Sendable {
     /// origin.
     package var isLocal: Bool { self == .disk || self == .internal }
 
+    /// Whether an image was received, and is none that can be used.
+    package var isAboutImage: Bool {
+        switch self {
+        case .notAnImage, .corruptImage, .tooManyPixels, .unsupportedImage, .otherFormat,
+            .belowMinimumSize, .overMaximumAspect, .belowMinimumBytes, .bodyFilter:
+            true
+        case .invalidEntry, .unsupportedScheme, .refusedAddress, .dns, .connect, .tls, .timeout,
+            .stalled, .interrupted, .redirect, .httpStatus, .tooLarge, .uncacheable, .notSelected,
+            .robots, .disk, .internal:
+            false
+        }
+    }
+
     package var index: Int { FailureReason.indices[self] ?? 0 }
 
     private static let indices = Dictionary(

@@ -105,6 +105,20 @@ package struct JSONMember: Sendable {
     package let isString: Bool
     package let isNull: Bool
 
+    /// A string.
+    package init(name: String, text: String) {
+        self.init(name: name, text: text, isString: true, isNull: false)
+    }
+
+    private init(name: String, text: String, isString: Bool, isNull: Bool) {
+        (self.name, self.text, self.isString, self.isNull) = (name, text, isString, isNull)
+    }
+
+    /// The member with another name and text, of the same kind.
+    package func renamed(_ name: String, text: String) -> JSONMember {
+        JSONMember(name: name, text: text, isString: isString, isNull: isNull)
+    }
+
     /// The members of an object, in their order; nil for anything else.
     package static func members(of object: [UInt8]) -> [JSONMember]? {
         let parser = JSONParser()

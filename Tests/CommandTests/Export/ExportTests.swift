@@ -200,6 +200,145 @@ struct ExportTests {
         }
     }
 
+    /// An image without any variant is missing once.
+    @Test func missingImageIsReportedOnce() async throws {
+        try await withOrigin { origin in
+            let lines = origin.serveImages(1) + [origin.url("/gone.png")]
+            try await withWorkspace { workspace in
+                _ = try await workspace.prefetch(
+                    lines, "--variant", "s=2x2,png", "--variant", "l=4x4,png")
+                try workspace.manifest(lines, name: "list.txt")
+                let export = try await workspace.run(
+                    "export", "out", "list.txt", "--variant", "s", "--variant", "l", "--name",
+                    "{n}-{variant}.{ext}")
+                #expect(export.status == 1, "\(export)")
+                #expect(export.error.contains("not exported: 1 missing\n"), "\(export)")
+                #expect(export.error.components(separatedBy: "gone.png").count == 2, "\(export)")
+            }
+        }
+    }
+
+    @Test func describesImagesForPages() async throws {
+        try await withOrigin { origin in
+            let lines = origin.serveImages(2)
+            try await withWorkspace { workspace in
+                let list =
+                    "url,alt\n" + lines.map { "\($0)?sig=SECRET,\"a <b> & \"\"c\"\"\"\n" }.joined()
+                try workspace.write(Array(list.utf8), to: "list.csv")
+                let run = try await workspace.run(
+                    "run", "list.csv", "--variant", "s=2x2+,webp", "--variant", "l=4x4+,webp",
+                    "--variant", "f=4x4+,png")
+                #expect(run.status == 0, "\(run)")
+                try FileManager.default.createDirectory(
+                    atPath: workspace.folder + "/site", withIntermediateDirectories: true)
+                let export = try await workspace.run(
+                    "export", "site/img", "list.csv", "--variant", "s", "--variant", "l",
+                    "--variant", "f", "--name", "{n}, {variant}.{ext}", "--map-json", "map.jsonl",
+                    "--snippet", "site/images.html", "--caption", "alt")
+                #expect(export.status == 0, "\(export)")
+                let page = try String(
+                    contentsOfFile: workspace.folder + "/site/images.html", encoding: .utf8)
+                let elements = page.split(separator: "\n")
+                #expect(elements.count == 2 && !page.contains("SECRET"), "\(page)")
+                for text in [
+                    #"<source type="image/webp" srcset="img/1%2C%20s.webp 2w, img/1%2C%20l.webp 4w""#,
+                    #"<img src="img/1%2C%20f.png" width="4" height="4""#,
+                    #"alt="a &lt;b&gt; &amp; &quot;c&quot;""#, #"style="background-color:#"#,
+                    #"data-thumbhash=""#,
+                ] {
+                    #expect(elements.first?.contains(text) == true, "\(text): \(page)")
+                }
+                let map = try String(
+                    contentsOfFile: workspace.folder + "/map.jsonl", encoding: .utf8)
+                let objects = try map.split(separator: "\n").map {
+                    try JSONSerialization.jsonObject(with: Data($0.utf8)) as? [String: Any]
+                }
+                #expect(objects.count == 6)
+                for object in objects {
+                    #expect(object?["caption"] as? String == #"a <b> & "c""#)
+                    #expect((object?["thumbhash"] as? String)?.isEmpty == false)
+                    #expect((object?["color"] as? String)?.hasPrefix("#") == true)
+                    #expect(["png", "webp"].contains(object?["format"] as? String))
+                }
+                let refused = try await workspace.run(
+                    "export", "k", "--layout", "nuke", "--snippet", "s.html")
+                #expect(refused.status == 64, "\(refused)")
+            }
+        }
+    }
+
+    /// Kingfisher takes the time of a file for its expiry, Flutter's manager the field `touched`.
+    @Test(arguments: ["kingfisher7", "kingfisher8", "sdwebimage", "flutter"])
+    func touchRenewsTheTimesOfACopy(_ layout: String) async throws {
+        try await withImages(ExportTests.urls) { workspace in
+            let export = try await workspace.run("export", "seed/out", "--layout", layout)
+            #expect(export.status == 0, "\(export)")
+            var shell = workspace.command([
+                "-euc",
+                """
+                cp -r seed copy && find copy -type f -exec touch -d 2020-01-01 {} +
+                if [ -f copy/out/libCachedImageData.db ]; then
+                    python3 -c 'import sqlite3; d = sqlite3.connect("copy/out/libCachedImageData.db")
+                d.execute("UPDATE cacheObject SET touched = 5"); d.commit()'
+                fi
+                """,
+            ])
+            shell.executable = "/bin/sh"
+            let copied = try await shell.run()
+            #expect(copied.status == 0, "\(copied)")
+            let touch = try await workspace.run("export", "--touch", "copy/out")
+            #expect(touch.status == 0, "\(touch)")
+            #expect(touch.error.contains(" renewed"), "\(touch)")
+            let now = Date()
+            for (name, _) in try files("copy/out", in: workspace) {
+                let attributes = try FileManager.default.attributesOfItem(
+                    atPath: "\(workspace.folder)/copy/out/\(name)")
+                let time = try #require(attributes[.modificationDate] as? Date)
+                if layout.hasPrefix("kingfisher") {
+                    #expect(time > now.addingTimeInterval(6 * 86_400), "\(name): \(time)")
+                } else if layout == "sdwebimage" {
+                    #expect(time > now.addingTimeInterval(-60), "\(name): \(time)")
+                }
+            }
+            if layout == "flutter" {
+                shell.arguments = [
+                    "-euc",
+                    """
+                    python3 -c 'import json, sqlite3, time
+                    rows = sqlite3.connect("copy/out/libCachedImageData.db").execute("SELECT key, touched FROM cacheObject ORDER BY _id").fetchall()
+                    print(len(rows), all(t > (time.time() + 29 * 86400) * 1000 for _, t in rows),
+                        rows == [(o["key"], o["touched"]) for o in json.load(open("copy/out/libCachedImageData.json"))])'
+                    """,
+                ]
+                #expect(try await shell.run().output == "3 True True\n")
+            }
+            // The copy is still that of the export.
+            let again = try await workspace.run("export", "copy/out", "--layout", layout)
+            #expect(again.error.contains("3 images: unchanged"), "\(again)")
+        }
+    }
+
+    @Test func touchNeedsTheStateOfAnExport() async throws {
+        try await withImages([ExportTests.urls[0]]) { workspace in
+            _ = try await workspace.run("export", "m", "--layout", "mirror")
+            _ = try await workspace.run("export", "k", "--layout", "kingfisher8")
+            try FileManager.default.createDirectory(
+                atPath: workspace.folder + "/none", withIntermediateDirectories: true)
+            let key = try #require(try files("k", in: workspace).keys.first)
+            try FileManager.default.removeItem(atPath: "\(workspace.folder)/k/\(key)")
+            for (arguments, status, text) in [
+                (["--touch", "m"], 64, "the layout mirror has no times to renew"),
+                (["--touch", "none"], 2, ".prefetch-export is missing"),
+                (["--touch", "gone"], 2, "no such folder"),
+                (["--touch", "k"], 1, "1 file missing or changed, like \(key)"),
+                (["--touch", "k", "list.txt"], 64, "without lists and other flags"),
+            ] as [([String], Int32, String)] {
+                let touch = try await workspace.command(["export"] + arguments).run()
+                #expect(touch.status == status && touch.error.contains(text), "\(touch)")
+            }
+        }
+    }
+
     /// The shard has the other samples, and the next export completes it. A list from a pipe cannot
     /// be read again after the damage is found.
     @Test(arguments: [
@@ -358,12 +497,12 @@ struct ExportTests {
                     "export", "labels-\(format)", "--layout", "imagefolder", "--metadata", format)
                 #expect(export.status == 0, "\(export)")
                 let files = try self.files("labels-\(format)", in: workspace)
-                #expect(files.keys.count { $0.hasPrefix("c0/") } == 2)
-                #expect(files.keys.count { $0.hasPrefix("c1/") } == 1)
+                #expect(files.keys.count { $0.hasPrefix("train/c0/") } == 2)
+                #expect(files.keys.count { $0.hasPrefix("train/c1/") } == 1)
                 let metadata = String(
-                    decoding: files["metadata.\(format)"] ?? Data(), as: UTF8.self)
-                for name in files.keys where !name.hasPrefix("metadata") {
-                    #expect(metadata.contains(name), "\(metadata)")
+                    decoding: files["train/metadata.\(format)"] ?? Data(), as: UTF8.self)
+                for name in files.keys where !name.hasPrefix("train/metadata") {
+                    #expect(metadata.contains(name.dropFirst("train/".count)), "\(metadata)")
                 }
             }
 

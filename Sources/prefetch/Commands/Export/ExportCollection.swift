@@ -22,6 +22,8 @@ struct ExportCollection {
     private(set) var plan: ExportPlan
     private(set) var stale = 0
     private(set) var losses = Losses()
+    /// The images that a data set leaves out, since its readers cannot decode them.
+    private(set) var undecoded: [ImageFormat: Int] = [:]
     /// The part of the lists that hides images, unless the user allows that. Files of earlier
     /// exports stay then.
     var gap: ListGap?
@@ -45,24 +47,27 @@ struct ExportCollection {
             let shown = { (place.map { "\($0): " } ?? "") + "\(RedactedURL(image.url))" }
             switch path {
             case .failure(let problem):
-                plan.addMissing(image.number)
+                plan.addMissing(MissingEntry(image, reason: "unnamed"))
                 report(
                     "\(shown()): not exported: \(problem.message)",
                     as: problem.isUnsafe ? .unsafe : .unnamed)
             case .success where damaged.contains(image.stored.digest):
-                plan.addMissing(image.number)
+                plan.addMissing(MissingEntry(image, reason: "damaged"))
                 report(shown(), .damaged)
             case .success(let path):
                 if let other = plan.add(image, as: path) {
-                    plan.addMissing(image.number)
+                    plan.addMissing(MissingEntry(image, reason: "collision"))
                     report(shown(), at: path, of: other)
                 } else if isStale {
                     stale += 1
                 }
             }
-        case .none(let number, let message, let loss):
-            plan.addMissing(number)
+        case .none(let entry, let message, let loss):
+            plan.addMissing(entry)
             report(message, as: loss)
+        case .undecoded(let entry, let format):
+            plan.addMissing(entry)
+            undecoded[format, default: 0] += 1
         }
     }
 
@@ -142,12 +147,15 @@ struct ExportCollection {
 enum ExportFinding: Sendable {
     case image(
         ExportedImage, path: Result<String, NamingProblem>, place: String?, isStale: Bool)
-    case none(number: Int, message: String, ExportCollection.Loss)
+    case none(MissingEntry, message: String, ExportCollection.Loss)
+    /// An image in a format that readers of data sets do not decode.
+    case undecoded(MissingEntry, ImageFormat)
 }
 
 /// An entry of a list, or a stored image.
 private struct ExportEntry {
     let number: Int
+    let key: String
     let url: String
     let normalizedURL: String
     /// The list and the line of an entry.
@@ -176,8 +184,11 @@ private struct ExportFinder: Sendable {
             number += 1
             let place = "\(batch.manifest):\(record.line)"
             guard record.problem < 0 else {
-                let message = batch.problems[record.problem].failure.message
-                findings.append(.none(number: number, message: "\(place): \(message)", .invalid))
+                let problem = batch.problems[record.problem]
+                var entry = MissingEntry(number: number, reason: problem.failure.reason.rawValue)
+                entry.columns = problem.columns
+                findings.append(
+                    .none(entry, message: "\(place): \(problem.failure.message)", .invalid))
                 continue
             }
             let url = batch.url(of: record).withoutCredentials.text
@@ -190,8 +201,8 @@ private struct ExportFinder: Sendable {
             }
             let extras = batch.extras(of: record)
             var entry = ExportEntry(
-                number: number, url: extras?.spelling ?? url, normalizedURL: url, place: place,
-                extras: extras)
+                number: number, key: keys[number - count - 1], url: extras?.spelling ?? url,
+                normalizedURL: url, place: place, extras: extras)
             if let absence { entry.absence = absence }
             try add(found, entry, to: &findings)
         }
@@ -205,8 +216,8 @@ private struct ExportFinder: Sendable {
         guard let resource = variants.first?.resource else { return [] }
         var findings: [ExportFinding] = []
         let entry = ExportEntry(
-            number: number, url: resource.listedURL, normalizedURL: resource.listedURL, place: nil,
-            extras: nil)
+            number: number, key: resource.key, url: resource.listedURL,
+            normalizedURL: resource.listedURL, place: nil, extras: nil)
         try add(variants, entry, to: &findings)
         return findings
     }
@@ -214,7 +225,8 @@ private struct ExportFinder: Sendable {
     private func add(
         _ variants: [CacheCatalog.Item], _ entry: ExportEntry, to findings: inout [ExportFinding]
     ) throws(StorageError) {
-        for (name, choice) in choices {
+        // An image without any variant is missing once.
+        for (name, choice) in variants.isEmpty ? choices.prefix(1) : choices[...] {
             let item: CacheCatalog.Item?
             var reason = entry.absence
             do throws(UserError) {
@@ -226,18 +238,46 @@ private struct ExportFinder: Sendable {
             guard let item else {
                 // Without a list, images that lack the variant are not expected.
                 if let place = entry.place {
-                    let message = "\(place): \(RedactedURL(entry.url)): not exported: \(reason)"
-                    findings.append(.none(number: entry.number, message: message, .missing))
+                    findings.append(
+                        .none(
+                            try missing(entry),
+                            message: "\(place): \(RedactedURL(entry.url)): not exported: \(reason)",
+                            .missing))
                 }
                 continue
             }
             let image = try image(of: item, as: name, entry)
+            guard item.image.isDecoded || !rules.layout.isDataSet else {
+                let format = item.image.format
+                let missing = MissingEntry(
+                    image, reason: "not decoded: \(format.rawValue)", isUnusable: true)
+                findings.append(.undecoded(missing, format))
+                continue
+            }
             let path = Result { () throws(NamingProblem) in try names.path(of: image) }
             findings.append(
                 .image(
                     image, path: path, place: entry.place, isStale: item.standing(at: now) != .fresh
                 ))
         }
+    }
+
+    /// An entry without an image, with the reason of the last run's failure for a layout that has
+    /// it.
+    private func missing(_ entry: ExportEntry) throws(StorageError) -> MissingEntry {
+        var missing = MissingEntry(number: entry.number, url: entry.url, reason: entry.absence)
+        guard rules.layout.describesFailures else { return missing }
+        missing.columns = entry.extras?.columns
+        missing.attributes = entry.extras?.attributes ?? []
+        var failure = try catalog.failure(of: entry.key)
+        if failure?.url != entry.normalizedURL {
+            failure = try catalog.failure(ofURL: entry.normalizedURL)
+        }
+        if let failure {
+            missing.reason = failure.cause
+            missing.isUnusable = failure.reason.isAboutImage
+        }
+        return missing
     }
 
     private func image(
@@ -248,14 +288,14 @@ private struct ExportFinder: Sendable {
             normalizedURL: entry.normalizedURL)
         image.columns = entry.extras?.columns
         if rules.layout.needsSources { image.source = try catalog.source(of: item.resource) }
-        if rules.layout.describesImages || rules.pattern?.needsAttributes == true {
-            let own = entry.extras?.attributes ?? []
-            let names = Set(own.map(\.name))
+        if rules.layout.isDataSet || rules.isDescribed || rules.pattern?.needsAttributes == true {
+            let listed = entry.extras?.attributes ?? []
+            let names = Set(listed.map(\.name))
+            let stored = try catalog.attributes(of: item.resource)
+            let isOwn = { (name: String) in name.hasPrefix(EntryAttribute.reservedPrefix) }
             image.attributes =
-                own
-                + (try catalog.attributes(of: item.resource)).filter {
-                    !names.contains($0.name) && !$0.name.hasPrefix("prefetch.")
-                }
+                listed + stored.filter { !names.contains($0.name) && !isOwn($0.name) }
+            image.ownAttributes = stored.filter { isOwn($0.name) }
         }
         return image
     }
@@ -268,7 +308,8 @@ extension ExportCommand {
         without damaged: Set<ContentDigest>,
         at now: Timestamp
     ) throws -> ExportCollection {
-        let rules = try options.rules
+        var rules = try options.rules
+        rules.isDescribed = maps.describesImages
         var collection = ExportCollection(plan: ExportPlan(rules, at: now), without: damaged)
         let choices = try choices(from: catalog)
         let names = collection.plan

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Buckets
 import CacheStorage
 import Exporting
 import FileOutput
@@ -22,7 +23,7 @@ struct ExportCommand: InvokedCommand {
 
             The folder is built next to its place and switched in one step; --update changes it in \
             place. Files that no export wrote are never replaced. A second export of the same images \
-            changes nothing.
+            changes nothing. Shards for a bucket are sent while they are made, without a copy on disk.
 
             Exit status: 0 all images exported, 1 some are missing, damaged or have a name twice, or \
             there is none, 2 the cache, a list or the folder cannot be used, 64 wrong usage, 75 \
@@ -33,9 +34,12 @@ struct ExportCommand: InvokedCommand {
               prefetch export site/img images.txt --variant small --variant large \
             --name '{stem}-{width}w.{ext}' --map srcset.tsv
               prefetch export Seed/com.hackemist.SDImageCache/default app.txt --layout sdwebimage
+              prefetch export --touch Seed/Kingfisher
             """)
 
-    @Argument(help: .value("folder", "The folder."), completion: .directory)
+    @Argument(
+        help: .value("folder", "The folder, or s3://BUCKET/PREFIX of an S3-compatible service."),
+        completion: .directory)
     var folder: String
 
     @Argument(
@@ -47,6 +51,13 @@ struct ExportCommand: InvokedCommand {
     @OptionGroup var tree: ExportFolderOptions
     @OptionGroup var maps: ExportMapOptions
 
+    @Flag(
+        help: """
+            Export nothing: renew the times of this folder, which git clone, cp -r and zip lose: \
+            for kingfisher, sdwebimage and flutter.
+            """)
+    var touch = false
+
     @Flag(help: "Print the result as one JSON object.")
     var json = false
 
@@ -56,12 +67,21 @@ struct ExportCommand: InvokedCommand {
     @OptionGroup var listURLs: Flags<ListSourceFlags>
     @OptionGroup var input: Flags<InputFlags>
     @OptionGroup var cache: CacheOptions
+    @OptionGroup var bucket: Flags<BucketFlags>
 
     /// The lists as arguments and by `--list`; all images without any.
     var allLists: [String] { lists + listURLs.lists }
 
     func validate() throws {
+        guard !touch else {
+            guard allLists.isEmpty, options.isEmpty, maps.files.isEmpty else {
+                throw ValidationError("--touch takes a folder, without lists and other flags")
+            }
+            return
+        }
         let layout = try options.rules.layout
+        try maps.check(layout, caption: options.caption)
+        try checkBucket(layout)
         guard !tree.links || !layout.setsTimes else {
             throw ValidationError(
                 "--link: \(layout.rawValue) takes the time of a file for its age, which a link "
@@ -70,6 +90,7 @@ struct ExportCommand: InvokedCommand {
     }
 
     func run(_ invocation: Invocation) throws {
+        if touch { return try renewTimes() }
         let signals = try SignalWatcher()
         let catalog = try cache.catalog()
         try checkPlaces()
@@ -78,22 +99,16 @@ struct ExportCommand: InvokedCommand {
         for message in collection.messages { StandardError.write("prefetch: \(message)") }
         let lost = collection.plan.rows(in: export.lost)
         let lostPaths = Set(lost.map(\.path))
-        try maps.write(collection.plan.rows.filter { !lostPaths.contains($0.path) })
+        try maps.write(
+            collection.plan.rows.filter { !lostPaths.contains($0.path) }, in: folder,
+            caption: try options.rules.caption)
         try say(
             collection, collection.plan.rows.count - lost.count, export.hasChanged, export.changes)
-        let unset = [
-            export.changes.lacksTimes ? "times" : nil, export.changes.lacksModes ? "modes" : nil,
-        ].compactMap(\.self)
-        if !unset.isEmpty, !quiet {
-            StandardError.write(
-                "prefetch: \(folder): the file system does not let \(unset.listed(with: "and")) be "
-                    + "set; files keep theirs")
-        }
         if let gap = collection.gap, tree.removesFiles {
             StandardError.message(
                 "\(folder): no file was removed: \(redacted(gap.description))", hint: ListGap.hint)
         }
-        if !quiet { tellFormats(of: collection.plan) }
+        if !quiet { warn(export) }
         guard collection.losses.isEmpty, collection.gap == nil else {
             throw UserError(
                 .incomplete,
@@ -104,15 +119,25 @@ struct ExportCommand: InvokedCommand {
         }
     }
 
-    /// Warns about files with another format than their names: a web server sends their types by
-    /// the names.
-    private func tellFormats(of plan: ExportPlan) {
-        let others = plan.misnamed
-        guard let first = others.first else { return }
-        StandardError.message(
-            "\(folder): warning: \(counted(others.count, "file")) with another format than the "
-                + "name, like \(printable(first.path)): \(first.image.stored.format.rawValue)",
-            hint: "`prefetch run --accept-formats jpeg,png` requests these, --encode stores one")
+    private func renewTimes() throws {
+        let renewal = try ExportRenewal(folder, at: WallClock.now())
+        if json {
+            var object = JSONObject()
+            object.add("type", "summary")
+            object.add("layout", renewal.layout.rawValue)
+            object.add("files_renewed", renewal.renewed)
+            object.add("files_missing", renewal.missing.count)
+            try LineWriter.print(object)
+        } else if !quiet {
+            StandardError.write(
+                "prefetch: \(folder): times of \(counted(renewal.renewed, "file")) renewed")
+        }
+        if let first = renewal.missing.first {
+            throw UserError(
+                .incomplete, folder,
+                "\(counted(renewal.missing.count, "file")) missing or changed, like "
+                    + printable(first), hint: "export the images again")
+        }
     }
 
     /// - Throws: `UserError` with status 64 if the folder is in the cache or holds it, or a
@@ -120,9 +145,11 @@ struct ExportCommand: InvokedCommand {
     private func checkPlaces() throws {
         let path = try cache.path()
         var files = WrittenFiles()
-        files.written = maps.files + [WrittenFiles.Use(path: folder, name: "export")]
+        files.written = maps.files
+        if location == nil { files.written.append(WrittenFiles.Use(path: folder, name: "export")) }
         files.read = allLists.map { WrittenFiles.Use(path: $0) }
         try files.check(cache)
+        guard location == nil else { return try maps.check(outside: nil) }
         try FilePlace.check(folder: folder)
         guard !WrittenFiles.isInside(path, folder: folder) else {
             throw UserError(
@@ -132,7 +159,7 @@ struct ExportCommand: InvokedCommand {
         try maps.check(outside: folder)
     }
 
-    private struct Export {
+    struct Export {
         let collection: ExportCollection
         let lost: Set<String>
         let hasChanged: Bool
@@ -183,18 +210,30 @@ struct ExportCommand: InvokedCommand {
         let plan = collection.plan
         let line = Monitor(ProgressText(isWanted: !quiet))
         defer { line.withLock { $0.clear() } }
+        let cancelled: @Sendable () -> Bool = { signals.caught != nil }
+        let progress: @Sendable (Int, Int) -> Void = { done, all in
+            line.withLock { $0.show("prefetch: exporting: \(done)/\(all)") }
+        }
+        let settings = self.tree.settings(collection.gap)
         do {
-            let tree = try ExportTree(
-                folder, for: plan, self.tree.settings(collection.gap), from: catalog.directory,
-                at: now)
+            if let location {
+                let storage = try bucket.storage(location)
+                signals.hand { _ in storage.stop() }
+                let sent = try ExportObjects(
+                    plan, to: ExportBucket(storage: storage), folder, settings,
+                    from: catalog.directory, workers: AvailableProcessors.count,
+                    isCancelled: cancelled, progress: progress)
+                for (path, problem) in sent.problems { collection.report(path, problem) }
+                return Export(
+                    collection: collection, lost: Set(sent.problems.map(\.path)),
+                    hasChanged: sent.changes.written + sent.changes.removed > 0,
+                    changes: sent.changes)
+            }
+            let tree = try ExportTree(folder, for: plan, settings, from: catalog.directory, at: now)
             // Noted as `signals.caught`.
             signals.hand { _ in }
             let problems = try tree.write(
-                workers: AvailableProcessors.count,
-                isCancelled: { signals.caught != nil },
-                progress: { done, all in
-                    line.withLock { $0.show("prefetch: exporting: \(done)/\(all)") }
-                })
+                workers: AvailableProcessors.count, isCancelled: cancelled, progress: progress)
             let damaged = problems.filter { $0.problem == .damaged }.map(\.path)
             if !isLast, !damaged.isEmpty {
                 damagedImages.formUnion(plan.rows(in: Set(damaged)).map(\.image.stored.digest))
@@ -207,9 +246,12 @@ struct ExportCommand: InvokedCommand {
                 collection: collection, lost: Set(lost.map(\.path)),
                 hasChanged: hasChanged, changes: tree.changes)
         } catch {
-            guard error.kind == .cancelled, let signal = signals.caught else { throw error }
+            guard let signal = signals.caught else { throw error }
             line.withLock { $0.clear() }
-            StandardError.write("prefetch: \(folder): interrupted; the folder is as it was")
+            StandardError.write(
+                "prefetch: \(folder): interrupted; "
+                    + (location == nil
+                        ? "the folder is as it was" : "the next export sends the rest"))
             ProcessEnd.die(of: signal)
         }
     }
@@ -230,6 +272,7 @@ struct ExportCommand: InvokedCommand {
             object.add("files_unchanged", changes.kept)
             object.add("files_removed", changes.removed)
             object.add("stale", collection.stale)
+            object.add("undecoded", collection.undecoded.values.reduce(0, +))
             object.add("losses", collection.losses.object)
             try LineWriter.print(object)
         } else if !quiet {

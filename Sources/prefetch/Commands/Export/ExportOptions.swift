@@ -47,7 +47,11 @@ struct ExportOptions: ParsableArguments {
 
     @Option(
         help: .value(
-            "name", "The attribute or column with the captions of webdataset (default: caption)."))
+            "name",
+            """
+            The attribute or column with the captions of webdataset, --map-json and --snippet \
+            (default: caption).
+            """))
     var caption: String?
 
     @Option(
@@ -60,11 +64,17 @@ struct ExportOptions: ParsableArguments {
 
     private static let largestShard = 1_000_000
 
+    /// Whether no flag is given.
+    var isEmpty: Bool {
+        layout == nil && variant.isEmpty && pattern == nil && identifier.isEmpty
+            && !isCaseInsensitive && shardSize == nil && caption == nil && label == nil
+            && metadata == nil
+    }
+
     func validate() throws {
         guard (1...ExportOptions.largestShard).contains(shardSize ?? 1) else {
             throw ValidationError("--shard-size must be from 1 to \(ExportOptions.largestShard)")
         }
-        _ = try rules
     }
 
     var rules: ExportRules {
@@ -102,8 +112,7 @@ struct ExportOptions: ParsableArguments {
     private func check(_ layout: ExportLayout) throws {
         for (flag, isGiven, owner) in [
             ("--shard-size", shardSize != nil, ExportLayout.webdataset),
-            ("--caption", caption != nil, .webdataset), ("--label", label != nil, .imagefolder),
-            ("--metadata", metadata != nil, .imagefolder),
+            ("--label", label != nil, .imagefolder), ("--metadata", metadata != nil, .imagefolder),
         ] where isGiven && layout != owner {
             throw ValidationError("\(flag) needs --layout \(owner.rawValue)")
         }
@@ -171,81 +180,5 @@ struct ExportFolderOptions: ParsableArguments {
         settings.links = links
         settings.mode = mode
         return settings
-    }
-}
-
-/// Flags of `export` about its maps: the path of each image's file.
-struct ExportMapOptions: ParsableArguments {
-    @Option(
-        help: .value("file", "Write a table of URL, variant, path, width, height and SHA-256."),
-        completion: .file())
-    var map: String?
-
-    @Option(
-        name: .customLong("map-json"),
-        help: .value("file", "The same as JSON Lines."), completion: .file())
-    var mapJSON: String?
-
-    var files: [WrittenFiles.Use] {
-        WrittenFiles.uses([("--map", map), ("--map-json", mapJSON)])
-    }
-
-    /// Checks that the maps can be written.
-    ///
-    /// - Throws: also for a map in the exported folder.
-    func check(outside folder: String) throws {
-        for file in files.map(\.path) where file != "-" {
-            guard !WrittenFiles.isInside(file, folder: folder) else {
-                throw UserError(
-                    .usage, "\(file): a map cannot be in the exported folder",
-                    hint: "name a file outside of \(folder)")
-            }
-            try FilePlace(file).checkReplacing()
-        }
-    }
-
-    func write(_ rows: [ExportPlan.Row]) throws {
-        for (path, bytes) in [(map, Self.table), (mapJSON, Self.jsonLines)] {
-            if let path { try OutputFile.replace(path, with: bytes(rows)) }
-        }
-    }
-
-    /// Values separated by tabs, under a row of names. In a path, control characters are
-    /// percent-encoded.
-    private static func table(_ rows: [ExportPlan.Row]) -> [UInt8] {
-        var text = "url\tvariant\tpath\twidth\theight\tsha256\n"
-        for row in rows {
-            let stored = row.image.stored
-            let width = stored.knownWidth.map(String.init) ?? ""
-            let height = stored.knownHeight.map(String.init) ?? ""
-            text +=
-                "\(row.image.url)\t\(row.image.variant)\t\(encoded(row.path))\t\(width)\t\(height)"
-            text += "\t\(stored.digest)\n"
-        }
-        return Array(text.utf8)
-    }
-
-    private static func encoded(_ path: String) -> String {
-        guard path.utf8.contains(where: { $0 < 0x20 }) else { return path }
-        return path.unicodeScalars.map { scalar in
-            scalar.value < 0x20
-                ? URLParts.percentEncoded(UInt8(scalar.value)) : String(scalar)
-        }.joined()
-    }
-
-    private static func jsonLines(_ rows: [ExportPlan.Row]) -> [UInt8] {
-        var lines: [UInt8] = []
-        for row in rows {
-            var object = JSONObject()
-            object.add("url", row.image.url)
-            object.add("variant", row.image.variant)
-            object.add("path", row.path)
-            object.add("width", row.image.stored.knownWidth)
-            object.add("height", row.image.stored.knownHeight)
-            object.add("sha256", row.image.stored.digest.description)
-            lines += object.bytes
-            lines.append(UInt8(ascii: "\n"))
-        }
-        return lines
     }
 }
