@@ -2,6 +2,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include <cmath>
+#include <cstring>
+
 using json = nlohmann::json;
 
 /// Receives the tokens, and puts the values of the outermost object or array together again.
@@ -157,16 +160,135 @@ private:
     }
 };
 
+namespace {
+
+/// Makes JSON of what Python writes, see `cjson_read`.
+class repair {
+public:
+    std::string text;
+    bool is_changed = false, has_lone_surrogate = false;
+
+    repair(const char *bytes, size_t count) : at(bytes), end(bytes + count) {
+        text.reserve(count);
+        bool is_in_string = false;
+        while (at < end) {
+            if (!is_in_string) {
+                if (take_number()) continue;
+                is_in_string = *at == '"';
+                copy(1);
+            } else if (*at == '\\') {
+                take_escape();
+            } else if ((unsigned char)*at >= 0x80) {
+                take_character();
+            } else {
+                is_in_string = *at != '"';
+                copy(1);
+            }
+        }
+    }
+
+private:
+    const char *at, *end;
+
+    void copy(size_t count) {
+        count = std::min(count, size_t(end - at));
+        text.append(at, count);
+        at += count;
+    }
+
+    void replace(size_t count, const char *by) {
+        text += by;
+        at += count;
+        is_changed = true;
+    }
+
+    bool starts_with(const char *word) const {
+        size_t length = strlen(word);
+        return size_t(end - at) >= length && memcmp(at, word, length) == 0;
+    }
+
+    /// Takes a number, or one of the words for a number that JSON does not have.
+    bool take_number() {
+        for (const char *word : {"NaN", "Infinity", "-Infinity"}) {
+            if (!starts_with(word)) continue;
+            replace(strlen(word), "null");
+            return true;
+        }
+        const char *digit = at;
+        while (digit < end && strchr("+-.0123456789eE", *digit) != nullptr && *digit != 0) digit += 1;
+        // Longer words such as `true` have an `e`, too.
+        if (digit == at || strchr("eE+.", *at) != nullptr) return false;
+        std::string number(at, digit);
+        if (std::isinf(strtod(number.c_str(), nullptr))) {
+            replace(number.size(), "null");
+        } else {
+            copy(number.size());
+        }
+        return true;
+    }
+
+    /// The code unit of `\uXXXX` at a place; -1 for anything else.
+    int unit(const char *place) const {
+        if (end - place < 6 || place[0] != '\\' || place[1] != 'u') return -1;
+        int value = 0;
+        for (const char *digit = place + 2; digit < place + 6; digit += 1) {
+            if (!isxdigit((unsigned char)*digit)) return -1;
+            int lower = *digit | 0x20;
+            value = value * 16 + (isdigit((unsigned char)*digit) ? *digit - '0' : lower - 'a' + 10);
+        }
+        return value;
+    }
+
+    void take_escape() {
+        int first = unit(at);
+        if (first < 0xD800 || first > 0xDFFF) return copy(2);
+        int second = first < 0xDC00 ? unit(at + 6) : -1;
+        if (second >= 0xDC00 && second <= 0xDFFF) return copy(12);
+        has_lone_surrogate = true;
+        replace(6, "\\ufffd");
+    }
+
+    void take_character() {
+        unsigned char lead = (unsigned char)*at;
+        size_t length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
+        bool is_whole = lead >= 0xC2 && lead < 0xF5 && size_t(end - at) >= length;
+        for (size_t index = 1; is_whole && index < length; index += 1) {
+            is_whole = ((unsigned char)at[index] & 0xC0) == 0x80;
+        }
+        if (is_whole) {
+            // No longer forms, no surrogates, nothing above U+10FFFF.
+            unsigned char second = (unsigned char)at[1];
+            is_whole = !(lead == 0xE0 && second < 0xA0) && !(lead == 0xED && second >= 0xA0)
+                && !(lead == 0xF0 && second < 0x90) && !(lead == 0xF4 && second >= 0x90);
+        }
+        if (is_whole) return copy(length);
+        replace(1, "\xEF\xBF\xBD");
+    }
+};
+
+}  // namespace
+
 extern "C" cjson_reader *cjson_make(void) { return new cjson_reader(); }
 
 extern "C" void cjson_free(cjson_reader *reader) { delete reader; }
 
 extern "C" cjson_result cjson_read(
     cjson_reader *reader, const char *bytes, size_t count, cjson_kind kind) {
+    cjson_result result = {};
     reader->begin(kind);
     bool is_read = json::sax_parse(bytes, bytes + count, reader);
+    if (!is_read && !reader->is_other && !reader->is_deep) {
+        size_t position = reader->error_position;
+        repair repaired(bytes, count);
+        if (repaired.is_changed) {
+            reader->begin(kind);
+            is_read = json::sax_parse(repaired.text, reader);
+            result.has_lone_surrogate = is_read && repaired.has_lone_surrogate;
+        }
+        // The position in the text as it is.
+        if (!is_read) reader->error_position = position;
+    }
     reader->finish();
-    cjson_result result = {};
     result.status = reader->is_other  ? CJSON_OTHER
                     : reader->is_deep ? CJSON_DEEP
                     : is_read         ? CJSON_OK

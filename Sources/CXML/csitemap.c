@@ -128,8 +128,6 @@ static void visit(csitemap *sitemap, csitemap_kind kind, element loc, csitemap_t
         entry.page = text_of(sitemap, LOC);
         entry.caption = text_of(sitemap, CAPTION);
         entry.title = text_of(sitemap, TITLE);
-        entry.is_cut = entry.is_cut || sitemap->texts[LOC].is_cut
-            || sitemap->texts[CAPTION].is_cut || sitemap->texts[TITLE].is_cut;
     }
     sitemap->visitor(&entry, sitemap->context);
 }

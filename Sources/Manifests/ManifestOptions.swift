@@ -46,6 +46,11 @@ package struct ManifestOptions: Sendable {
     /// Whether the sitemaps in an index are collected as ``ManifestReader/sitemaps``. If not, they
     /// are bad entries.
     package var followsIndexes = false
+    /// Whether each of several URLs in a cell, or of an array, is an entry with the row's columns.
+    /// Without it an array has mirrors of one image, and such a cell is a bad entry.
+    package var readsEachURL = false
+    /// Whether rows without a picture are bad entries, so that each row is one.
+    package var keepsEmptyRows = false
     /// Whether entries keep the columns that are no fields.
     package var keepsColumns = false
     /// Whether entries keep their URLs as the list spells them.
@@ -65,8 +70,9 @@ package struct ManifestOptions: Sendable {
     package var hostDefaults = HostTable<HostDefaults>()
     /// The most bytes of a source, after decompression.
     package var maximumBytes = Int.max
-    /// The longest accepted line, without line end; a longer line is a bad entry. At least 1.
-    package var maximumLineBytes = 64 << 10
+    /// The longest accepted line, without line end, and the longest row of a table; longer ones are
+    /// bad entries. At least 1.
+    package var maximumLineBytes = 16 << 20
     /// The most entries in a batch; at least 1.
     package var maximumBatchEntries = 4096
     /// The size of text and extras that ends a batch. At least 1 and at most 1 GiB, so ranges fit

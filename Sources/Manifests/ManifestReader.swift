@@ -5,7 +5,8 @@ import URLParsing
 /// Reads a manifest, plain or gzipped, line by line, in one of the formats of ``ManifestFormat``.
 ///
 /// The text format: UTF-8, one URL per line.
-/// - Lines end with LF or CR LF; the last line needs no end. A byte order mark is skipped.
+/// - Lines end with LF or CR LF, or with CR if the beginning has no LF; the last line needs no end.
+///   A byte order mark is skipped.
 /// - Spaces and tabs around a line are ignored. A line that begins with `#` is a comment; comments
 ///   and empty lines are skipped but counted. A `#` after a space or tab begins a comment, too.
 /// - The URL ends at the first space or tab; ``URLParser`` has the rules.
@@ -53,9 +54,13 @@ package final class ManifestReader: EntryReading, @unchecked Sendable {
     /// The unusual forms of the lines so far: the text, without the manifest's name, and the
     /// remedy.
     package var notes: [(text: String, remedy: String)] {
-        ((lines as? TextFormat)?.oddLines.notes ?? [])
-            + ((lines as? any ColumnFormat)?.named.notes ?? []) + encoding.notes
+        entries.notes.texts(options) + ((lines as? any ColumnFormat)?.named.notes ?? [])
+            + encoding.notes
     }
+    /// The rows without a picture so far, which are skipped.
+    package var skipped: CountedLines { entries.notes.skipped }
+    /// The reason that no row so far is an entry, if all lack the column of the URL.
+    package var missingColumn: String? { (lines as? JSONLinesFormat)?.missingMember }
     /// The entries of other shards so far.
     package var otherShards: Int { entries.otherShards }
     package var gap: ListGap? { entries.gap }
@@ -202,18 +207,21 @@ package final class ManifestReader: EntryReading, @unchecked Sendable {
     private func tryBeginning(_ lines: any LineFormat) {
         isTried = true
         guard let own = lines as? any ColumnFormat, let format else { return }
-        while !buffer.hasEnded, readError == nil, buffer.unread.count <= options.maximumLineBytes,
-            source.isReady || !hasContentLine
+        while !buffer.hasEnded, readError == nil,
+            buffer.unread.count < ManifestReader.triedBytes && source.isReady
+                || !hasContentLine && buffer.unread.count <= options.maximumLineBytes
         {
             do { try readOn() } catch { readError = error }
         }
         let unread = buffer.unread
-        let end = buffer.hasEnded ? unread.endIndex : unread.lastIndex(of: 0x0A).map { $0 + 1 }
+        let end =
+            buffer.hasEnded
+            ? unread.endIndex : unread.lastIndex(of: buffer.lineEndByte).map { $0 + 1 }
         let whole = unread[..<(end ?? unread.startIndex)]
         var rules = ManifestOptions()
         (rules.format, rules.columns, rules.baseURL) = (format, options.columns, options.baseURL)
         (rules.variants, rules.maximumLineBytes) = (options.variants, options.maximumLineBytes)
-        rules.maximumBatchEntries = 64
+        (rules.readsEachURL, rules.maximumBatchEntries) = (options.readsEachURL, 64)
         let bytes = ByteSource(Array(whole), name: source.name, readBytes: options.readBytes)
         guard let trial = try? ManifestReader(bytes, rules),
             let tried = trial.lines as? any ColumnFormat
@@ -228,12 +236,15 @@ package final class ManifestReader: EntryReading, @unchecked Sendable {
         own.named.isTrial = false
     }
 
+    private static let triedBytes = 256 << 10
+
     /// Whether a whole line was read that is neither blank nor a comment.
     private var hasContentLine: Bool {
-        guard let last = buffer.unread.lastIndex(of: 0x0A) else { return false }
+        let lineEnd = buffer.lineEndByte
+        guard let last = buffer.unread.lastIndex(of: lineEnd) else { return false }
         let lines = UnsafeRawBufferPointer(rebasing: buffer.unread[..<last])
             .assumingMemoryBound(to: UInt8.self)
-        return lines.split(separator: 0x0A).contains { !$0.isBlankOrComment }
+        return lines.split(separator: lineEnd).contains { !$0.isBlankOrComment }
     }
 
     /// Adds entries until the batch is full or the source would block or has ended.
@@ -242,7 +253,7 @@ package final class ManifestReader: EntryReading, @unchecked Sendable {
             if let end = buffer.nextLineEnd() {
                 try take(buffer.unread[...end], endsLine: true, format)
                 buffer.discard(through: end)
-            } else if buffer.unread.count > options.maximumLineBytes {
+            } else if buffer.unread.count > longestPiece(format) {
                 try take(buffer.unread, endsLine: false, format)
                 buffer.discardAll()
             } else if buffer.hasEnded {
@@ -260,12 +271,18 @@ package final class ManifestReader: EntryReading, @unchecked Sendable {
         }
     }
 
+    /// The most bytes of a line that are taken together. Memory for whole lines is for formats that
+    /// parse them at one time.
+    private func longestPiece(_ format: any LineFormat) -> Int {
+        format.takesPieces ? min(options.maximumLineBytes, 64 << 10) : options.maximumLineBytes
+    }
+
     private func readOn() throws(ManifestError) {
         if let readError { throw readError }
         try buffer.readOn()
     }
 
-    /// Takes a line with its line feed, or the next piece of a long one.
+    /// Takes a line with its line end, or the next piece of a long one.
     private func take(
         _ unparsed: UnsafeRawBufferPointer.SubSequence, endsLine: Bool, _ format: any LineFormat
     ) throws {
@@ -274,8 +291,8 @@ package final class ManifestReader: EntryReading, @unchecked Sendable {
         if !isContinued { line += 1 }
         if isContinued, !format.takesPieces { return }
         var bytes = UnsafeRawBufferPointer(rebasing: unparsed).assumingMemoryBound(to: UInt8.self)
-        let textCount = bytes.count - (bytes.last == 0x0A ? 1 : 0)
-        let isLong = isContinued || textCount > options.maximumLineBytes
+        let textCount = bytes.count - (bytes.last == buffer.lineEndByte ? 1 : 0)
+        let isLong = isContinued || !endsLine || textCount > options.maximumLineBytes
         if isLong, !format.takesPieces {
             bytes = UnsafeBufferPointer(rebasing: bytes[..<options.maximumLineBytes])
         }

@@ -21,13 +21,15 @@ extension URLParser {
         return Array(UnsafeRawBufferPointer(start: text, count: strlen(text)))
     }
 
+    package static let missingScheme =
+        "the scheme is missing (write https:// in front, or give --base-url)"
+
     /// A failure of libcurl's URL API, in words that repeat nothing of the URL.
     static func problem(_ code: CURLUcode) -> URLParsingError {
         let message =
             switch code {
             case CURLUE_UNSUPPORTED_SCHEME: "only http and https are supported"
-            case CURLUE_BAD_SCHEME:
-                "the scheme is missing (write https:// in front, or give --base-url)"
+            case CURLUE_BAD_SCHEME: missingScheme
             case CURLUE_NO_HOST: "the URL has no host"
             case CURLUE_BAD_HOSTNAME: "the host name is not valid"
             case CURLUE_BAD_IPV6: "the IPv6 address is not valid"

@@ -200,7 +200,8 @@ struct ManifestReaderTests {
         let entries = try read(
             "http://a.b/345678901\nhttp://a.b/3456789012\n#\(String(repeating: "x", count: 99))\n"
                 + "http://a.b/4\n", options)
-        #expect(entries.map(\.problem) == [nil, "the line is longer than 20 bytes", nil])
+        #expect(
+            entries.map(\.problem) == [nil, "the line is longer than 20 B (--max-row-size)", nil])
         #expect(entries.map(\.line) == [1, 2, 4])
     }
 
@@ -285,7 +286,10 @@ struct ManifestGzipTests {
         let result = reader.readAll()
         #expect(result.error == nil)
         #expect(result.entries.map(\.line) == [1, 2])
-        #expect(result.entries.map(\.problem) == ["the line is longer than 65536 bytes", nil])
+        #expect(
+            result.entries.map(\.problem) == [
+                "the line is longer than 16.0 MiB (--max-row-size)", nil,
+            ])
     }
 }
 
@@ -347,7 +351,7 @@ struct ManifestPipeTests {
         let result = reader.readAll()
         #expect(result.error == nil)
         #expect(result.entries.map(\.line) == [1, 2])
-        #expect(result.entries[0].problem == "the line is longer than 65536 bytes")
+        #expect(result.entries[0].problem == "the line is longer than 16.0 MiB (--max-row-size)")
         #expect(result.entries[0].url.utf8.count == 512)
     }
 }

@@ -39,6 +39,11 @@ struct OddLinesTests {
         ("%|https://example.org/a.jpg", "have columns"),
         ("a caption\thttps://example.org/%.jpg", "have columns"),
         ("https://example.org/%.jpg\ta caption", "have columns"),
+        ("https://example.org/%.jpg 480w,", "are entries of a srcset"),
+        ("https://example.org/%.jpg 1.5x", "are entries of a srcset"),
+        ("https://a.org/%.jpg 1x, https://a.org/b.jpg 2x", "are entries of a srcset"),
+        ("https://example.org/%.jpg\thttps://b.org/%.jpg", "have several URLs"),
+        ("https://example.org/%.jpg https://b.org/%.jpg", "have several URLs"),
         ("https://example.org/%.jpg,cat,640", "have columns"),
         ("https://example.org/%.png|cat", "have columns"),
     ])
@@ -47,7 +52,9 @@ struct OddLinesTests {
             ["# list", "https://example.org/first.jpg"]
             + (1...5).map { line.replacing("%", with: "\($0)") }
         #expect(try Self.notes(lines) == ["5 lines \(found), first line 3"])
-        #expect(try Self.notes(Array(lines.dropLast(2))) == [])
+        // A single entity makes no failure that would tell of it.
+        let few = try Self.notes(Array(lines.dropLast(2)))
+        #expect(few == (found == Self.entity ? ["3 lines \(found), first line 3"] : []))
     }
 
     /// The first line does not make the list XML or JSON.
@@ -69,6 +76,49 @@ struct OddLinesTests {
     func usualLinesAreNotOdd(line: String) throws {
         let lines = (1...9).map { line.replacing("%", with: "\($0)") }
         #expect(try Self.notes(lines) == [])
+    }
+
+    /// URLs of other formats have some of these forms, too.
+    @Test(arguments: [ManifestFormat.csv, .tsv, .jsonl, .sitemap])
+    func urlsOfOtherFormatsAreExamined(format: ManifestFormat) throws {
+        let folder = try TemporaryFolder()
+        for (url, count, found) in [
+            ("https://e.org/?a=%&amp;b=1", 1, "1 line contains an HTML entity, like &amp;"),
+            ("https://e.org/?a=%&amp;b=1", 30, "30 lines " + Self.entity),
+            ("https://e.org/%\u{200B}.jpg", 5, "5 lines " + Self.invisible),
+            ("'https://e.org/%.jpg'", 5, "5 lines " + Self.quotes),
+        ] {
+            let urls = (1...count).map { url.replacing("%", with: "\($0)") }
+            let text =
+                switch format {
+                case .csv: "id,image\n" + urls.map { "1,\($0)\n" }.joined()
+                case .tsv: "id\timage\n" + urls.map { "1\t\($0)\n" }.joined()
+                case .jsonl: urls.map { "{\"image\":\"\($0)\"}\n" }.joined()
+                default:
+                    "<urlset>"
+                        + urls.map {
+                            let loc = $0.replacing("&", with: "&amp;")
+                            return "<url><image><loc>\(loc)</loc></image></url>\n"
+                        }.joined() + "</urlset>"
+                }
+            let reader = try ManifestReader(
+                path: folder.file("list", text.utf8), options: ManifestOptions(format: format))
+            while try reader.nextBatch() != nil {}
+            let line = [.csv, .tsv].contains(format) ? 2 : 1
+            #expect(reader.notes.map(\.text) == ["\(found), first line \(line)"])
+        }
+    }
+
+    @Test(arguments: [
+        ("https://e.org/480.jpg 480w,", "srcset"), ("https://e.org/2.jpg 2x", "srcset"),
+        ("https://e.org/1.jpg\thttps://f.org/1.jpg", "url=URL"),
+        ("https://e.org/1.jpg https://f.org/1.jpg", "url=URL"),
+        ("//e.org/1.jpg", "write https: in front"), ("e.org/1.jpg", "write https:// in front"),
+    ])
+    func aBadLineSaysWhatItIs(line: String, message: String) throws {
+        let reader = try ManifestReader(lines: [line], name: "list.txt")
+        let problems = try #require(try reader.nextBatch()).problems.map(\.failure.message)
+        #expect(problems.count == 1 && problems[0].contains(message), "\(problems)")
     }
 
     @Test func longListsAreExaminedInPart() throws {

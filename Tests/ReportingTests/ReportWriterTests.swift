@@ -128,7 +128,8 @@ struct ReportWriterTests {
                 "type", "schema_version", "entries", "outcomes", "reasons", "requests",
                 "bytes_received", "bytes_stored", "started_at", "elapsed_ms", "entries_per_second",
                 "bytes_per_second", "exit_status", "cache_dir", "message", "signal", "outage",
-                "known_failures", "variants_made", "exclusions", "not_decoded", "pruned", "hosts",
+                "known_failures", "skipped", "variants_made", "exclusions", "not_decoded", "pruned",
+                "hosts",
                 "pauses", "lists", "ended_by", "partial_list",
             ])
         #expect(object["type"] as? String == "summary")

@@ -348,10 +348,10 @@ struct SettingReachTests {
         }
         let options = try files("format = \"csv\"\nurl-column = \"common\"")
         #expect(options.format == .csv)
-        #expect(options.columns.urlColumn == "own")
+        #expect(options.columns.urlColumns == ["own"])
         #expect(options.baseURL == "http://b.example/")
         let given = try files("", "--url-column=given", "--format=tsv")
-        #expect(given.columns.urlColumn == "given")
+        #expect(given.columns.urlColumns == ["given"])
         #expect(given.format == .tsv)
     }
 

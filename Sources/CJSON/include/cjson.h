@@ -51,6 +51,8 @@ typedef struct {
     /// In the order of the text; also those before an error.
     const cjson_value *_Nullable values;
     size_t count;
+    /// Whether half of a surrogate pair, as Python writes it, became U+FFFD.
+    bool has_lone_surrogate;
 } cjson_result;
 
 /// The most levels of nesting. The report has the values one level deeper, and serde_json reads
@@ -64,6 +66,10 @@ cjson_reader *cjson_make(void);
 void cjson_free(cjson_reader *reader);
 
 /// Reads the members of an object, or the elements of an array.
+///
+/// Also reads JSON that Python writes beyond RFC 8259: `NaN`, `Infinity`, `-Infinity` and numbers
+/// beyond the range of doubles are null; half a surrogate pair is U+FFFD, as are bytes that are not
+/// UTF-8.
 cjson_result cjson_read(cjson_reader *reader, const char *bytes, size_t count, cjson_kind kind);
 
 #pragma clang assume_nonnull end

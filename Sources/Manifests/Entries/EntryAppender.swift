@@ -20,6 +20,7 @@ final class EntryAppender {
     private(set) var otherShards = 0
     /// The first line so far that hides images.
     private(set) var gap: ListGap?
+    var notes = ListNotes()
 
     init(_ parser: URLParser, manifest: String, options: ManifestOptions) {
         self.parser = parser
@@ -44,6 +45,17 @@ final class EntryAppender {
             extrasBytes = 0
         }
         return batch
+    }
+
+    /// Looks for unusual forms of a URL in another format than the text one.
+    func examine(_ url: UnsafeBufferPointer<UInt8>, line: Int) {
+        notes.oddLines.examine(url: url, number: line)
+    }
+
+    /// Notes a column that ``ForeignColumns`` leaves out, by its quoted name.
+    func noteLeftOut(_ column: [UInt8], line: Int) {
+        notes.note(
+            leftOut: String(decoding: column.dropFirst().dropLast(), as: UTF8.self), line: line)
     }
 
     /// Appends an entry of a canonical URL without any field.
@@ -193,7 +205,9 @@ final class EntryAppender {
             try LineProblem.check(url: url, unit)
             return try parse(url)
         } catch let found as LineProblem {
-            if problem?.isExclusion != false { problem = options.selection.judged(found, of: url) }
+            if problem.map({ $0.isExclusion || $0.isSkipped }) ?? true {
+                problem = options.selection.judged(found, of: url)
+            }
             return nil
         }
     }
@@ -268,7 +282,12 @@ final class EntryAppender {
             gap
             ?? ListGap(problem.omission, at: "\(batch.manifest):\(line)", problem.failure.message)
         // One shard reports the bad lines.
-        if let shard = options.shard, shard.index > 0 {
+        let isOfOther = options.shard.map { $0.index > 0 } ?? false
+        if problem.isSkipped, !options.keepsEmptyRows {
+            if !isOfOther { notes.skipped.note(line) }
+            return
+        }
+        if isOfOther {
             otherShards += 1
             return
         }

@@ -1,10 +1,11 @@
 import Glibc
+import PrefetchModel
 
 /// A form that lines of other programs' lists have. Some are bad lines; others are valid URLs that
 /// servers answer with 404.
 enum LineOddity: CaseIterable {
-    case quotationMarks, listItem, markup, textBefore, table, separatorAtEnd, entity
-    case invisibleCharacter
+    case quotationMarks, listItem, markup, textBefore, sourceSet, mirrors, table, separatorAtEnd
+    case entity, invisibleCharacter
 
     /// The predicate of `N lines …`, and the remedy.
     var text: (found: String, remedy: String) {
@@ -13,7 +14,15 @@ enum LineOddity: CaseIterable {
         case .listItem: ("begin with a list's mark", "remove the marks in front of the URLs")
         case .markup: ("are Markdown or HTML", "keep only the URLs")
         case .textBefore: ("have text before the URL", "keep only the URLs")
-        case .table: ("have columns", "keep only the URL column, for instance with cut")
+        case .sourceSet:
+            ("are entries of a srcset", "keep only the URLs, without sizes like 480w")
+        case .mirrors:
+            (
+                "have several URLs",
+                "mirrors of one image are written URL url=URL; other images have lines of their own"
+            )
+        case .table:
+            ("have columns", "--no-header --url-column N reads the URLs of column N, from 1")
         case .separatorAtEnd: ("end with a comma, semicolon or stop", "remove it")
         case .entity:
             ("contain an HTML entity, like &amp;", "replace it: the list is a copy of HTML")
@@ -37,6 +46,8 @@ enum LineOddity: CaseIterable {
         } else if line.contains("](http") || line.contains("=\"http") || first == UInt8(ascii: "<")
         {
             self = .markup
+        } else if let kind = LineOddity.followingText(line) {
+            self = kind
         } else if LineOddity.isTableRow(line) {
             self = .table
         } else if LineOddity.hasTextBefore(line) {
@@ -48,6 +59,22 @@ enum LineOddity: CaseIterable {
         } else {
             return nil
         }
+    }
+
+    /// The form of a line of a URL and, behind a space or tab, another URL or a size as in a
+    /// `srcset`; nil for another line.
+    static func followingText(_ line: UnsafeBufferPointer<UInt8>) -> LineOddity? {
+        guard let blank = line.firstIndex(where: \.isBlank) else { return nil }
+        let rest = line[blank...].drop(while: \.isBlank)
+        guard !line[..<blank].isEmpty, line.starts(with: "http".utf8) || line.first == 0x2F else {
+            return nil
+        }
+        if rest.isAbsoluteURL { return .mirrors }
+        let size = rest.prefix { !$0.isBlank && $0 != UInt8(ascii: ",") }
+        guard let unit = size.last, "wxh".utf8.contains(unit), size.count > 1,
+            size.dropLast().allSatisfy({ $0.isDecimalDigit || $0 == UInt8(ascii: ".") })
+        else { return nil }
+        return .sourceSet
     }
 
     /// Whether it has one of the bytes of the forms below; few lines do, and this is ten times as
@@ -115,7 +142,6 @@ enum LineOddity: CaseIterable {
             ",http", "\thttp", ";http", "|http", ",\"http", "\t\"http",
         ]
         if !isURLFirst, separators.contains(where: line.contains) { return true }
-        if isURLFirst, line.contains("\thttp") { return true }
         if isURLFirst, hasColumnBehindExtension(line) { return true }
         guard let tab = line.firstIndex(of: 0x09) else { return false }
         let field = line[tab...].drop(while: \.isBlank).prefix { !$0.isBlank }
@@ -172,6 +198,18 @@ struct OddLines {
     private var found: [LineOddity: (count: Int, firstLine: Int)] = [:]
     private var isPartial = false
 
+    /// Examines a URL of a format that has cells or elements in place of lines.
+    mutating func examine(url: UnsafeBufferPointer<UInt8>, number: Int) {
+        guard number <= OddLines.examinedLines else {
+            isPartial = true
+            return
+        }
+        guard let oddity = LineOddity(url),
+            [.quotationMarks, .markup, .entity, .invisibleCharacter].contains(oddity)
+        else { return }
+        found[oddity, default: (0, number)].count += 1
+    }
+
     mutating func examine(_ line: UnsafeBufferPointer<UInt8>, number: Int) {
         guard number <= OddLines.examinedLines else {
             isPartial = true
@@ -184,13 +222,16 @@ struct OddLines {
     /// A line for people about each form of several lines, without the manifest's name.
     var notes: [(text: String, remedy: String)] {
         LineOddity.allCases.compactMap { oddity in
-            guard let (count, line) = found[oddity], count >= OddLines.fewestLines else {
-                return nil
-            }
-            let lines = isPartial ? "of the first \(OddLines.examinedLines) lines" : "lines"
-            return (
-                "\(count) \(lines) \(oddity.text.found), first line \(line)", oddity.text.remedy
-            )
+            // A line with an entity does not fail, so that nothing else tells of a single one.
+            let fewest = oddity == .entity ? 1 : OddLines.fewestLines
+            guard let (count, line) = found[oddity], count >= fewest else { return nil }
+            let lines =
+                isPartial
+                ? "of the first \(OddLines.examinedLines) lines" : count == 1 ? "line" : "lines"
+            let text = oddity.text
+            let predicate =
+                count == 1 ? text.found.replacing("contain ", with: "contains ") : text.found
+            return ("\(count) \(lines) \(predicate), first line \(line)", text.remedy)
         }
     }
 }

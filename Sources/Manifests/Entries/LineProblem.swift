@@ -9,10 +9,13 @@ struct LineProblem: Error, Equatable {
     let namesField: Bool
     /// The kind of the line, which says whether it may name an image.
     let omission: ListOmission
+    /// Whether the line is a row without a picture, which is counted and no failure.
+    var isSkipped = false
 
     /// `unit` is the word for the text: `line`, `row`.
     static func tooLong(_ unit: String, _ maximumBytes: Int) -> LineProblem {
-        LineProblem("the \(unit) is longer than \(maximumBytes) bytes")
+        LineProblem(
+            "the \(unit) is longer than \(ByteCount(maximumBytes)) (--max-row-size)")
     }
 
     /// Checks a URL, which in a text line always passes.
@@ -26,12 +29,21 @@ struct LineProblem: Error, Equatable {
     }
 
     /// The same problem of a line that may still name an image.
-    var hidingImages: LineProblem { LineProblem(failure, namesField: namesField) }
+    var hidingImages: LineProblem {
+        LineProblem(failure, namesField: namesField, isSkipped: isSkipped)
+    }
 
     var isExclusion: Bool { failure.reason.isExclusion }
 
     static func withoutURL(_ unit: String) -> LineProblem {
-        LineProblem(Failure(.invalidEntry, "the \(unit) has no URL"), omission: .emptyURL)
+        LineProblem(
+            Failure(.invalidEntry, "the \(unit) has no URL"), omission: .emptyURL,
+            isSkipped: true)
+    }
+
+    /// Several URLs where one is expected; `place` continues `several URLs in`.
+    static func several(in place: String) -> LineProblem {
+        LineProblem("several URLs in \(place); --each makes each of them an entry")
     }
 
     /// The header of a table with one column.
@@ -42,10 +54,14 @@ struct LineProblem: Error, Equatable {
         self.init(Failure(.invalidEntry, message), namesField: namesField)
     }
 
-    init(_ failure: Failure, namesField: Bool = false, omission: ListOmission = .invalidEntry) {
+    init(
+        _ failure: Failure, namesField: Bool = false, omission: ListOmission = .invalidEntry,
+        isSkipped: Bool = false
+    ) {
         self.failure = failure
         self.namesField = namesField
         self.omission = omission
+        self.isSkipped = isSkipped
     }
 }
 
@@ -61,12 +77,28 @@ extension URLParser {
             return try parse(self)
         } catch {
             guard case .invalid(let failure) = error else { throw error }
-            var omission = ListOmission.invalidEntry
+            let scheme = String(
+                decoding: url.prefix(24).prefix { $0 != UInt8(ascii: ":") }.map(\.lowercased),
+                as: UTF8.self)
+            let isLocal = LineProblem.localSchemes.contains(scheme)
             if failure.reason == .unsupportedScheme {
-                let scheme = url.prefix { $0 != UInt8(ascii: ":") }.map(\.lowercased)
-                omission = scheme.elementsEqual("data".utf8) ? .dataURL : .otherScheme
+                let omission: ListOmission =
+                    scheme == "data" ? .dataURL : isLocal ? .emptyURL : .otherScheme
+                throw LineProblem(failure, omission: omission, isSkipped: isLocal)
             }
-            throw LineProblem(failure, omission: omission)
+            guard url.starts(with: "//".utf8), failure.message == URLParser.missingScheme else {
+                throw LineProblem(failure)
+            }
+            throw LineProblem(failure.message.replacing("https://", with: "https:"))
         }
     }
+}
+
+extension LineProblem {
+    /// The schemes of URLs that mean something inside a program only, such as a browser, and so
+    /// name no picture.
+    fileprivate static let localSchemes: Set<String> = [
+        "about", "blob", "chrome", "chrome-extension", "cid", "filesystem", "javascript",
+        "moz-extension",
+    ]
 }

@@ -7,18 +7,21 @@ import PrefetchModel
 /// are not the field's; see ``NamedFields``. Two fields are taken from a column only if the user
 /// says so: a column `url` next to the URL's is mostly a page's, and a column `key` numbers rows.
 package struct ColumnRules: Sendable {
-    /// The column of the URL; nil for the first of ``commonNames`` that exists.
-    package var urlColumn: String?
+    /// The columns of URLs; empty for the first of ``commonNames`` that exists. Several make an
+    /// entry each.
+    package var urlColumns: [String]
     /// The user's columns by field. An empty column makes that with the field's name another one.
     package var columns: [String: String]
     /// Whether a table's first row has the names of its columns. Otherwise their names are their
     /// numbers, from 1.
     package var hasHeader: Bool
+    /// Whether a column may have an object, as the member `attr` of JSON lines.
+    var hasObjects = false
 
     package init(
-        urlColumn: String? = nil, columns: [String: String] = [:], hasHeader: Bool = true
+        urlColumns: [String] = [], columns: [String: String] = [:], hasHeader: Bool = true
     ) {
-        self.urlColumn = urlColumn
+        self.urlColumns = urlColumns
         self.columns = columns
         self.hasHeader = hasHeader
     }
@@ -28,7 +31,7 @@ package struct ColumnRules: Sendable {
     static let commonNames = [
         "image_url", "image_link", "image_src", "img_url", "img_src", "image", "img", "photo_url",
         "photo", "picture_url", "picture", "src", "thumbnail_url", "thumbnail", "url", "urls",
-        "uri", "href", "link", "loc",
+        "uri", "href", "link", "loc", "image_urls", "image_links", "images",
     ]
     private static let ranks = Dictionary(
         uniqueKeysWithValues: zip(commonNames.map(plain), commonNames.indices))
@@ -58,16 +61,14 @@ package struct ColumnRules: Sendable {
         if let field = columns.first(where: { $0.value == column && !column.isEmpty })?.key {
             return (.field(isAssigned: true), field)
         }
-        if let urlColumn {
-            if urlColumn == column { return (.url(rank: 0), column) }
-        } else if !hasHeader {
-            if column == "1" { return (.url(rank: 0), column) }
-        } else if let rank = ColumnRules.rank(of: column) {
-            return (.url(rank: rank), column)
-        }
+        let rank =
+            !urlColumns.isEmpty
+            ? urlColumns.firstIndex(of: column)
+            : hasHeader ? ColumnRules.rank(of: column) : column == "1" ? 0 : nil
+        if let rank { return (.url(rank: rank), column) }
         let isField =
-            EntryFields.isName(column) && !ColumnRules.assignedFields.contains(column)
-            && columns[column] == nil
+            (EntryFields.isName(column) || hasObjects && column == "attr")
+            && !ColumnRules.assignedFields.contains(column) && columns[column] == nil
         return (isField ? .field(isAssigned: false) : .other, column)
     }
 
@@ -77,12 +78,20 @@ package struct ColumnRules: Sendable {
     }
 
     /// Whether a field can be assigned a column.
-    package static func isField(_ name: String) -> Bool { EntryFields.isName(name) }
+    package static func isField(_ name: String) -> Bool {
+        EntryFields.isName(name) || name == "attr"
+    }
 }
 
 /// Makes ``EntryExtras/columns`` of the columns that are no fields.
 struct ForeignColumns {
     private var json: [UInt8] = []
+    /// The quoted names of the columns that are left out.
+    private(set) var leftOut: [[UInt8]] = []
+
+    /// The longest object. Columns that would make it longer are left out, since entries wait in
+    /// memory, and so that a report has lines that its readers take.
+    static let maximumBytes = 64 << 10
 
     /// The object; nil without a column.
     var object: [UInt8]? {
@@ -91,24 +100,31 @@ struct ForeignColumns {
 
     mutating func removeAll() {
         json.removeAll(keepingCapacity: true)
+        if !leftOut.isEmpty { leftOut = [] }
     }
 
     /// Adds a text. Bytes that are no UTF-8 become U+FFFD.
     mutating func add(quotedName: [UInt8], text: UnsafeBufferPointer<UInt8>) {
-        begin(quotedName)
-        json.append(jsonString: String(decoding: text, as: UTF8.self))
+        guard text.count < ForeignColumns.maximumBytes else { return leftOut.append(quotedName) }
+        add(quotedName) { $0.append(jsonString: String(decoding: text, as: UTF8.self)) }
     }
 
     /// Adds a value in JSON.
     mutating func add(quotedName: [UInt8], json value: UnsafeBufferPointer<UInt8>) {
-        begin(quotedName)
-        json.append(contentsOf: value)
+        guard value.count < ForeignColumns.maximumBytes else { return leftOut.append(quotedName) }
+        add(quotedName) { $0.append(contentsOf: value) }
     }
 
-    private mutating func begin(_ quotedName: [UInt8]) {
+    private mutating func add(_ quotedName: [UInt8], _ value: (inout [UInt8]) -> Void) {
+        let end = json.count
         json.append(json.isEmpty ? UInt8(ascii: "{") : UInt8(ascii: ","))
         json.append(contentsOf: quotedName)
         json.append(UInt8(ascii: ":"))
+        value(&json)
+        guard json.count < ForeignColumns.maximumBytes else {
+            json.removeSubrange(end...)
+            return leftOut.append(quotedName)
+        }
     }
 
     /// A name in quotation marks.

@@ -23,15 +23,17 @@ enum FormatDetection {
             let isXML = head.dropFirst(2).prefix(2).contains(UInt8(ascii: "<"))
             return .list(isXML ? .sitemap : .text)
         }
-        if let name = ForeignContent.name(of: head) { return .other(name, hint: nil) }
+        if let (name, hint) = ForeignContent.kind(of: head) { return .other(name, hint: hint) }
         let text = UnsafeBufferPointer(
             rebasing: head.assumingMemoryBound(to: UInt8.self)[
                 (head.starts(with: byteOrderMark) ? byteOrderMark.count : 0)...])
         // The first line that isn't a comment.
-        let lines = text.split(separator: 0x0A, omittingEmptySubsequences: true)
-        guard let first = lines.first(where: { !$0.isBlankOrComment })?.trimmed else {
+        let lines = text.split(omittingEmptySubsequences: true) { $0 == 0x0A || $0 == 0x0D }
+        guard let line = lines.first(where: { !$0.isBlankOrComment }) else {
             return .list(format(ofName: name) ?? .text)
         }
+        if TableDialect(declaredBy: line) != nil { return .list(.csv) }
+        let first = line.trimmed
         // Lines such as `<URL>` and `[text](URL)` are reported.
         if first.starts(with: "<http".utf8) || isMarkdownLink(first) { return .list(.text) }
         switch first.first {
@@ -39,15 +41,19 @@ enum FormatDetection {
         case UInt8(ascii: "{"):
             // JSON on several lines begins with a short one.
             let isWhole =
-                first.last == UInt8(ascii: "}") || !text.contains(0x0A)
+                first.last == UInt8(ascii: "}") || first.endIndex == text.endIndex
                 || format(ofName: name) == .jsonl
-            return isWhole ? .list(.jsonl) : json
-        case UInt8(ascii: "["): return json
+            return isWhole ? .list(.jsonl) : .other("JSON", hint: jsonObjectHint)
+        case UInt8(ascii: "["):
+            return first.elementsEqual("[InternetShortcut]".utf8)
+                ? .other("an Internet shortcut", hint: shortcutHint)
+                : .other("JSON", hint: jsonArrayHint)
         default: break
         }
-        let asTable: ManifestFormat = first.contains(UInt8(ascii: "\t")) ? .tsv : .csv
-        if isTableHead(first, columns) { return .list(asTable) }
-        let separators = first.contains { $0 == UInt8(ascii: "\t") || isSeparator($0) }
+        let separator = TableDialect(firstLine: first, columns).separator
+        let asTable: ManifestFormat = separator == TableDialect.tab ? .tsv : .csv
+        if columns.isHead(first) { return .list(asTable) }
+        let separators = TableDialect.hasSeparator(first)
         // A text line may have fields after a tab.
         let isText = asTable == .tsv && first.contains(UInt8(ascii: "="))
         if separators, !columns.hasHeader, !isText { return .list(asTable) }
@@ -57,9 +63,10 @@ enum FormatDetection {
         return .list(isURL ? .text : named ?? .text)
     }
 
-    private static var json: DetectedContent {
-        .other("JSON", hint: "jq -c '.[]' FILE writes the elements of an array as lines")
-    }
+    private static let jsonArrayHint = "jq -cr '.[]' FILE writes the elements of the array as lines"
+    private static let jsonObjectHint =
+        "jq -r '.. | strings | select(test(\"^https?://\"))' FILE writes all URLs in it as lines"
+    private static let shortcutHint = "sed -n 's/^URL=//p' FILE writes its URL as a line"
 
     private static func format(ofName name: String) -> ManifestFormat? {
         // The name of a list by URL may have a query.
@@ -75,10 +82,6 @@ enum FormatDetection {
         }
     }
 
-    private static func isSeparator(_ byte: UInt8) -> Bool {
-        byte == UInt8(ascii: ",") || byte == UInt8(ascii: ";")
-    }
-
     private static func isMarkdownLink(_ line: EntryFields.Bytes) -> Bool {
         guard line.first == UInt8(ascii: "["), let end = line.firstIndex(of: UInt8(ascii: "]"))
         else { return false }
@@ -88,7 +91,7 @@ enum FormatDetection {
     private static func markup(_ text: UnsafeBufferPointer<UInt8>) -> DetectedContent {
         let words = String(decoding: text.prefix(1024), as: UTF8.self).lowercased()
         if words.contains("<rss") || words.contains("<feed") {
-            return .other("a feed (XML)", hint: nil)
+            return .other("a feed (XML)", hint: feedHint(words))
         }
         if words.contains("<!doctype html") || words.contains("<html") {
             return .other("a web page (HTML)", hint: nil)
@@ -97,19 +100,10 @@ enum FormatDetection {
         return .list(.sitemap)
     }
 
-    /// Whether a line is a table's first row with a column of URLs.
-    private static func isTableHead(_ line: EntryFields.Bytes, _ columns: ColumnRules) -> Bool {
-        guard columns.hasHeader else { return false }
-        let names = line.split(omittingEmptySubsequences: false) {
-            $0 == UInt8(ascii: "\t") || isSeparator($0)
-        }
-        // With these characters it may be a URL or a field.
-        let isList = line.contains { ":/=%".utf8.contains($0) }
-        guard names.count > 1, !isList else { return false }
-        return names.contains { name in
-            let word = name.trimmed.filter { $0 != UInt8(ascii: "\"") }
-            return columns.isURLColumn(String(decoding: word, as: UTF8.self))
-        }
+    private static func feedHint(_ words: String) -> String {
+        words.contains("base.google.com/ns")
+            ? "xmllint --xpath '//*[local-name()=\"image_link\"]/text()' FILE writes the pictures "
+                + "of its products as lines" : "links of feeds are not read; write them as lines"
     }
 }
 
@@ -118,28 +112,47 @@ enum ForeignContent {
     /// The number of bytes examined.
     static let headBytes = 4096
 
-    private static let signatures: [(bytes: [UInt8], name: String)] = [
-        ([0x89, 0x50, 0x4E, 0x47], "a PNG image"), ([0xFF, 0xD8, 0xFF], "a JPEG image"),
-        (Array("GIF8".utf8), "a GIF image"), (Array("%PDF-".utf8), "a PDF document"),
-        (Array("PK\u{3}\u{4}".utf8), "a ZIP archive"),
-        (Array("SQLite format 3\0".utf8), "an SQLite database"),
+    private static let signatures: [(bytes: [UInt8], name: String, hint: String?)] = [
+        ([0x89, 0x50, 0x4E, 0x47], "a PNG image", importHint),
+        ([0xFF, 0xD8, 0xFF], "a JPEG image", importHint),
+        (Array("GIF8".utf8), "a GIF image", importHint),
+        (Array("%PDF-".utf8), "a PDF document", nil),
+        (Array("PK\u{3}\u{4}".utf8), "a ZIP archive", "save a sheet in it as CSV, or unzip it"),
+        ([0xD0, 0xCF, 0x11, 0xE0], "a document of an office program", "save the sheet as CSV"),
         (
-            [0xFD, 0x37, 0x7A, 0x58, 0x5A, 0x00],
-            "compressed with xz (prefetch reads plain text and gzip)"
+            Array("SQLite format 3\0".utf8), "an SQLite database",
+            "sqlite3 -csv -header FILE 'SELECT * FROM t' writes a table as CSV"
         ),
-        ([0x28, 0xB5, 0x2F, 0xFD], "compressed with zstd (prefetch reads plain text and gzip)"),
-        (Array("BZh".utf8), "compressed with bzip2 (prefetch reads plain text and gzip)"),
+        (Array("PAR1".utf8), "a Parquet file", frameHint("parquet")),
+        (Array("ARROW1\0\0".utf8), "an Arrow file", frameHint("feather")),
+        ([0xFD, 0x37, 0x7A, 0x58, 0x5A, 0x00], "compressed with xz", pipeHint("xz")),
+        ([0x28, 0xB5, 0x2F, 0xFD], "compressed with zstd", pipeHint("zstd")),
+        (Array("BZh".utf8), "compressed with bzip2", pipeHint("bzip2")),
     ]
 
-    /// The kind of content, for `looks like …`; nil if it may be a list.
-    static func name(of head: UnsafeRawBufferPointer) -> String? {
+    private static let importHint = "pass a list of URLs; prefetch import takes files"
+
+    private static func pipeHint(_ command: String) -> String {
+        "\(command) -dc FILE | prefetch run -"
+    }
+
+    private static func frameHint(_ kind: String) -> String {
+        "python3 -c \"import pandas; pandas.read_\(kind)('FILE').to_csv('list.csv', index=False)\" "
+            + "writes it as CSV"
+    }
+
+    /// The kind of content, for `looks like …`, and a remedy; nil if it may be a list.
+    static func kind(of head: UnsafeRawBufferPointer) -> (name: String, hint: String?)? {
         for signature in signatures where head.starts(with: signature.bytes) {
-            return signature.name
+            return (signature.name, signature.hint)
         }
         if head.starts(with: "RIFF".utf8), head.dropFirst(8).starts(with: "WEBP".utf8) {
-            return "a WebP image"
+            return ("a WebP image", importHint)
         }
-        return isBinary(head) ? "binary data" : nil
+        if head.count > 3, head[1] == 0, head[3] == 0, head[0] != 0, head[2] != 0 {
+            return ("UTF-16 without a byte order mark", "iconv -f UTF-16LE -t UTF-8 FILE")
+        }
+        return isBinary(head) ? ("binary data", nil) : nil
     }
 
     /// Whether a line is the name of a column with URLs.

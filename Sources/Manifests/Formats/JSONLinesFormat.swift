@@ -6,8 +6,12 @@ import PrefetchModel
 ///
 /// - Members are the columns of a table, see ``ColumnRules``. Null and an empty text are no value
 ///   of a field.
-/// - A field that may occur several times (`header`, `variant`) takes an array of them.
+/// - A field that may occur several times (`header`, `variant`) takes an array of them, or an
+///   object of names and values, as does `attr`.
+/// - The URL may be an array, see ``ManifestOptions/readsEachURL``, or an object with a member for
+///   it. A line without a URL is skipped: null, false, empty, or without the member.
 /// - Blank lines are skipped, as are lines that begin with `#`.
+/// - JSON as Python writes it is read: `NaN` and infinities as null, lone surrogates as U+FFFD.
 final class JSONLinesFormat: ColumnFormat {
     private let rules: ColumnRules
     private let keepsColumns: Bool
@@ -31,9 +35,12 @@ final class JSONLinesFormat: ColumnFormat {
     private let reader = cjson_make()
     /// For the URLs of a line, while the line's own reader keeps the other members.
     private let arrayReader = cjson_make()
+    private let cells: CellURLs
     private var foreign = ForeignColumns()
     /// The present line's URL, in the reader's memory; empty without one.
     private var url = UnsafeBufferPointer<UInt8>(start: nil, count: 0)
+    /// Whether a line so far has a member for URLs.
+    private var hasMember = false
 
     /// Lines with other names each must not fill the memory.
     private static let maximumNames = 1024
@@ -41,9 +48,18 @@ final class JSONLinesFormat: ColumnFormat {
     init(options: ManifestOptions) {
         var rules = options.columns
         // Members always have names.
-        rules.hasHeader = true
+        (rules.hasHeader, rules.hasObjects) = (true, true)
         self.rules = rules
         keepsColumns = options.keepsColumns
+        cells = CellURLs(options)
+    }
+
+    /// The member that all lines lack; nil if one has it.
+    var missingMember: String? {
+        if hasMember { return nil }
+        let names =
+            rules.urlColumns.isEmpty ? Array(ColumnRules.commonNames.prefix(3)) : rules.urlColumns
+        return "no member '\(LineExcerpt.text(of: names.joined(separator: "', '")))'"
     }
 
     deinit {
@@ -59,23 +75,26 @@ final class JSONLinesFormat: ColumnFormat {
             guard !line.isLong else {
                 throw LineProblem.tooLong("line", entries.options.maximumLineBytes)
             }
-            try append(try members(of: bytes), line.number, to: entries)
+            let members = try members(of: bytes, line.number, entries)
+            try append(members, line.number, to: entries)
         } catch let problem as LineProblem {
             // Anything but the URL may be a secret.
             entries.appendBad(url, problem, columns: foreign.object, line: line.number)
         }
+        for name in foreign.leftOut { entries.noteLeftOut(name, line: line.number) }
         foreign.removeAll()
     }
 
     /// Returns the members of a line's object, valid until the next call.
     private func members(
-        of line: UnsafeBufferPointer<UInt8>
+        of line: UnsafeBufferPointer<UInt8>, _ number: Int, _ entries: EntryAppender
     ) throws -> UnsafeBufferPointer<cjson_value> {
         // The parser takes a NUL byte for the end.
         if let end = line.firstIndex(of: 0) {
             throw LineProblem("invalid JSON at byte \(end + 1)")
         }
         let result = reader.read(line, CJSON_OBJECT)
+        if result.has_lone_surrogate { entries.notes.replacedText.note(number) }
         switch result.status {
         case CJSON_OK: return UnsafeBufferPointer(start: result.values, count: result.count)
         case CJSON_OTHER:
@@ -117,31 +136,121 @@ final class JSONLinesFormat: ColumnFormat {
             case .field: places.append(position)
             }
         }
-        let chosen = chooseURL(urls, entries)
-        for (index, other) in urls.enumerated() where index != chosen {
+        if !urls.isEmpty { hasMember = true }
+        let chosen =
+            rules.urlColumns.count > 1
+            ? Array(urls.indices) : chooseURL(urls, entries).map { [$0] } ?? []
+        for (index, other) in urls.enumerated() where !chosen.contains(index) {
             addForeign(other.member, other.name)
         }
-        let url = chosen.map { urls[$0].member }
-        if let url, url.kind == CJSON_STRING { self.url = url.bytes }
+        let texts = chosen.map { urls[$0].member }
+        if let url = texts.first, url.kind == CJSON_STRING { self.url = url.bytes }
         var fields = try fields(places, of: members, line, entries.options.variants)
-        guard let url else {
-            let names = ColumnRules.commonNames.prefix(3).joined(separator: "', '")
-            throw LineProblem("no member '\(LineExcerpt.text(of: rules.urlColumn ?? names))'")
-        }
         fields.values.columns = foreign.object
-        if !url.hasValue, urls.contains(where: \.member.hasValue) {
-            throw LineProblem.withoutURL("line").hidingImages
-        }
-        switch url.kind {
+        var count = 0
+        for text in texts { count += try append(text, fields, line, to: entries) }
+        guard count == 0 else { return }
+        let problem = LineProblem.withoutURL("line")
+        throw urls.isEmpty || urls.contains(where: \.member.hasValue)
+            ? problem.hidingImages : problem
+    }
+
+    /// Appends the entries of a member.
+    ///
+    /// - Returns: The number of its URLs.
+    private func append(
+        _ member: cjson_value, _ given: EntryFields, _ line: Int, to entries: EntryAppender
+    ) throws -> Int {
+        var fields = given
+        var urls: [[UInt8]]
+        switch member.kind {
         case CJSON_STRING:
-            try entries.append(url.trimmedBytes, fields, unit: "line", line: line)
+            let text = cells.trimmed(member.bytes[...])
+            guard let several = cells.several(in: text) else {
+                guard !text.isEmpty else { return 0 }
+                try append(UnsafeBufferPointer(rebasing: text), fields, line, to: entries)
+                return 1
+            }
+            guard several.count < 2 || entries.options.readsEachURL else {
+                throw LineProblem.several(in: "one text")
+            }
+            urls = several.map(Array.init)
         case CJSON_ARRAY:
-            try append(urls: url.bytes, fields, line, to: entries)
-        case CJSON_NULL:
-            throw LineProblem.withoutURL("line")
-        default:
-            throw LineProblem("the URL is not a JSON string, or an array of them")
+            urls = try self.urls(ofArray: member.bytes)
+            guard urls.count > 1, !entries.options.readsEachURL else { break }
+            entries.notes.mirrors.note(line)
+            guard urls.count <= EntryExtras.maximumAlternatives + 1 else {
+                throw LineProblem(
+                    "\(urls.count) URLs in an array, which has up to "
+                        + "\(EntryExtras.maximumAlternatives + 1) mirrors of one image; --each makes "
+                        + "each an entry")
+            }
+            for url in urls.dropFirst() { try url.withSlice { try fields.addURL($0) } }
+            urls.removeSubrange(1...)
+        case CJSON_OBJECT: urls = try url(ofObject: member.bytes).map { [$0] } ?? []
+        case CJSON_NULL: return 0
+        case CJSON_BOOLEAN where member.bytes.first == UInt8(ascii: "f"): return 0
+        default: throw JSONLinesFormat.wrongKind
         }
+        for url in urls {
+            try url.withUnsafeBufferPointer { try append($0, fields, line, to: entries) }
+        }
+        return urls.count
+    }
+
+    /// Appends an entry. A bad URL does not affect the others of its line.
+    private func append(
+        _ url: UnsafeBufferPointer<UInt8>, _ fields: EntryFields, _ line: Int,
+        to entries: EntryAppender
+    ) throws {
+        entries.examine(url, line: line)
+        do {
+            try entries.append(url, fields, unit: "line", line: line)
+        } catch let problem as LineProblem {
+            entries.appendBad(url, problem, columns: foreign.object, line: line)
+        }
+    }
+
+    private static let wrongKind = LineProblem("the URL is not a JSON string, or an array of them")
+
+    /// Returns the URLs of an array, without empty elements.
+    private func urls(ofArray json: UnsafeBufferPointer<UInt8>) throws -> [[UInt8]] {
+        let result = arrayReader.read(json, CJSON_ARRAY)
+        // An object's own reader must not read in between.
+        let elements = UnsafeBufferPointer(start: result.values, count: result.count)
+            .map { (kind: $0.kind, bytes: Array($0.bytes)) }
+        return try elements.compactMap { element -> [UInt8]? in
+            switch element.kind {
+            case CJSON_STRING:
+                let url = element.bytes.withSlice { Array(cells.trimmed($0)) }
+                return url.isEmpty ? nil : url
+            case CJSON_OBJECT:
+                return try element.bytes.withUnsafeBufferPointer { try url(ofObject: $0) }
+            case CJSON_NULL: return nil
+            default: throw JSONLinesFormat.wrongKind
+            }
+        }
+    }
+
+    /// Returns the URL of an object, such as `{"src": "https://…"}`; nil for one without members.
+    private func url(ofObject json: UnsafeBufferPointer<UInt8>) throws -> [UInt8]? {
+        let result = arrayReader.read(json, CJSON_OBJECT)
+        let members = UnsafeBufferPointer(start: result.values, count: result.count)
+        if members.isEmpty { return nil }
+        let named = members.compactMap { member -> (rank: Int, url: [UInt8])? in
+            let name = String(decoding: member.nameBytes, as: UTF8.self)
+            guard [CJSON_STRING, CJSON_NULL].contains(member.kind),
+                let rank = ColumnRules.rank(of: name)
+            else { return nil }
+            let isNull = member.kind == CJSON_NULL
+            return (rank, isNull ? [] : Array(cells.trimmed(member.bytes[...])))
+        }
+        guard let url = named.filter({ !$0.url.isEmpty }).min(by: { $0.rank < $1.rank })?.url
+        else {
+            if named.isEmpty { throw JSONLinesFormat.wrongKind }
+            return nil
+        }
+        return url
     }
 
     /// Returns the index of the line's URL among the members that may be it: that of the column
@@ -188,25 +297,6 @@ final class JSONLinesFormat: ColumnFormat {
         return fields
     }
 
-    /// Appends an entry with several URLs, a JSON array.
-    private func append(
-        urls: UnsafeBufferPointer<UInt8>, _ given: EntryFields, _ line: Int,
-        to entries: EntryAppender
-    ) throws {
-        var fields = given
-        let result = arrayReader.read(urls, CJSON_ARRAY)
-        let elements = UnsafeBufferPointer(start: result.values, count: result.count)
-        if result.status == CJSON_OK, elements.isEmpty { throw LineProblem.withoutURL("line") }
-        guard let first = elements.first, elements.allSatisfy({ $0.kind == CJSON_STRING }) else {
-            throw LineProblem("the URL is not a JSON string, or an array of them")
-        }
-        url = first.trimmedBytes
-        for element in elements.dropFirst() where !element.trimmedBytes.isEmpty {
-            try fields.addURL(element.trimmedBytes[...])
-        }
-        try entries.append(url, fields, unit: "line", line: line)
-    }
-
     private func addForeign(_ member: cjson_value, _ quotedName: [UInt8]) {
         guard keepsColumns else { return }
         if member.kind == CJSON_STRING {
@@ -218,36 +308,79 @@ final class JSONLinesFormat: ColumnFormat {
 
     /// Adds the value of a field.
     private func add(_ member: cjson_value, _ name: [UInt8], to fields: inout EntryFields) throws {
-        func add(_ value: EntryFields.Bytes) throws {
-            try name.withUnsafeBufferPointer { name in
-                try fields.add(name[...], value)
-            }
-        }
         switch member.kind {
         case CJSON_NULL: return
         case CJSON_STRING, CJSON_NUMBER:
+            guard !name.elementsEqual(ObjectField.attr.rawValue.utf8) else {
+                throw EntryFields.problem("field 'attr' takes an object of names and values")
+            }
             let value = member.bytes[...].trimmed
-            if !value.isEmpty { try add(value) }
-        case CJSON_ARRAY:
+            if !value.isEmpty { try name.withSlice { try fields.add($0, value) } }
+        case CJSON_ARRAY, CJSON_OBJECT:
             // The members' own reader must not read in between.
             let reader = cjson_make()
             defer { cjson_free(reader) }
-            let result = reader.read(member.bytes, CJSON_ARRAY)
+            let result = reader.read(member.bytes, member.kind)
             for element in UnsafeBufferPointer(start: result.values, count: result.count) {
-                guard element.kind == CJSON_STRING || element.kind == CJSON_NUMBER else {
-                    throw EntryFields.problemOfKind(name)
-                }
-                try add(element.bytes[...])
+                try add(element, of: member.kind, name, to: &fields)
             }
         default: throw EntryFields.problemOfKind(name)
         }
+    }
+
+    /// Adds an element of an array of values, or a member of an object of names and values.
+    private func add(
+        _ element: cjson_value, of kind: cjson_kind, _ name: [UInt8], to fields: inout EntryFields
+    ) throws {
+        let isNull = element.kind == CJSON_NULL
+        let isOfObject = isNull || element.kind == CJSON_BOOLEAN
+        guard
+            [CJSON_STRING, CJSON_NUMBER].contains(element.kind)
+                || kind == CJSON_OBJECT && isOfObject
+        else { throw EntryFields.problemOfKind(name) }
+        guard kind == CJSON_OBJECT else {
+            return try name.withSlice { try fields.add($0, element.bytes[...]) }
+        }
+        let value = isNull ? [] : Array(element.bytes)
+        let field = String(decoding: name, as: UTF8.self)
+        guard let form = ObjectField(rawValue: field) else {
+            throw EntryFields.problemOfKind(name)
+        }
+        switch form {
+        // Null removes a header field, and sets no attribute.
+        case .header:
+            let text = Array(element.nameBytes) + [UInt8(ascii: ":")] + value
+            try name.withSlice { name in try text.withSlice { try fields.add(name, $0) } }
+        case .variant where !isNull:
+            let text = Array(element.nameBytes) + [UInt8(ascii: "=")] + value
+            try name.withSlice { name in try text.withSlice { try fields.add(name, $0) } }
+        case .attr where !isNull:
+            let name = Array("attr.".utf8) + Array(element.nameBytes)
+            try name.withSlice { name in try value.withSlice { try fields.add(name, $0) } }
+        default: break
+        }
+    }
+
+    /// The members that take an object of names and values.
+    private enum ObjectField: String {
+        case header, variant, attr
+    }
+}
+
+extension [UInt8] {
+    fileprivate func withSlice<Value>(
+        _ body: (Slice<UnsafeBufferPointer<UInt8>>) throws -> Value
+    ) rethrows -> Value {
+        try withUnsafeBufferPointer { try body($0[...]) }
     }
 }
 
 extension OpaquePointer {
     fileprivate func read(_ json: UnsafeBufferPointer<UInt8>, _ kind: cjson_kind) -> cjson_result {
         guard let start = UnsafeRawPointer(json.baseAddress) else {
-            return cjson_result(status: CJSON_INVALID, position: 0, values: nil, count: 0)
+            return cjson_result(
+                status: CJSON_INVALID, position: 0, values: nil, count: 0,
+                has_lone_surrogate: false)
         }
         return cjson_read(self, start.assumingMemoryBound(to: CChar.self), json.count, kind)
     }
@@ -263,21 +396,23 @@ extension cjson_value {
         UnsafeRawBufferPointer(start: text, count: text_count).assumingMemoryBound(to: UInt8.self)
     }
 
-    fileprivate var hasValue: Bool { kind != CJSON_NULL && !bytes.isEmpty }
+    fileprivate var hasValue: Bool {
+        kind != CJSON_NULL && !bytes.isEmpty && !bytes.elementsEqual("[]".utf8)
+            && !bytes.elementsEqual("{}".utf8) && !bytes.elementsEqual("false".utf8)
+    }
 
-    /// Whether it may be a URL, or is an array whose first text may.
+    /// Whether it may be a URL, or is an array whose first text may, or has a URL somewhere.
     fileprivate func hasURL(hasBase: Bool) -> Bool {
         switch kind {
         case CJSON_STRING: bytes[...].trimmed.mayBeURL(hasBase: hasBase)
-        case CJSON_ARRAY:
-            bytes[...].drop { $0 != UInt8(ascii: "\"") }.dropFirst().mayBeURL(hasBase: hasBase)
+        case CJSON_ARRAY where bytes.dropFirst().first == UInt8(ascii: "\""):
+            bytes[...].dropFirst(2).mayBeURL(hasBase: hasBase)
+        case CJSON_ARRAY, CJSON_OBJECT:
+            bytes[...].split(separator: UInt8(ascii: "\"")).contains(where: \.isAbsoluteURL)
         default: false
         }
     }
 
-    fileprivate var trimmedBytes: UnsafeBufferPointer<UInt8> {
-        UnsafeBufferPointer(rebasing: bytes[...].trimmed)
-    }
 }
 
 extension [UInt8] {

@@ -5,7 +5,7 @@ package import PrefetchModel
 ///
 /// - The images of pages are entries (`image:loc`), with the columns `page`, `caption` and `title`.
 ///   With ``ManifestOptions/readsPages`` so are the pages (`loc`).
-/// - A text longer than ``ManifestOptions/maximumLineBytes`` makes a bad entry.
+/// - A URL longer than ``maximumTextBytes`` makes a bad entry; longer captions are left out.
 /// - The sitemaps of an index are ``sitemaps`` with ``ManifestOptions/followsIndexes``, else bad
 ///   entries.
 final class SitemapFormat: LineFormat {
@@ -20,6 +20,8 @@ final class SitemapFormat: LineFormat {
     /// Valid during a call of the reader.
     private var entries: EntryAppender?
     private var failure: (any Error)?
+
+    private static let maximumTextBytes = ForeignColumns.maximumBytes
 
     /// expat keeps a tag that is not complete in memory.
     private static let maximumMemory = 4 << 20
@@ -58,7 +60,8 @@ final class SitemapFormat: LineFormat {
     ) throws {
         if reader == nil {
             reader = csitemap_make(
-                options.maximumLineBytes, SitemapFormat.maximumMemory, sitemapEntryRead,
+                min(options.maximumLineBytes, SitemapFormat.maximumTextBytes),
+                SitemapFormat.maximumMemory, sitemapEntryRead,
                 Unmanaged.passUnretained(self).toOpaque())
         }
         guard let reader else {
@@ -106,6 +109,7 @@ final class SitemapFormat: LineFormat {
         } catch {
             failure = error
         }
+        for name in foreign.leftOut { entries.noteLeftOut(name, line: Int(entry.line)) }
         foreign.removeAll()
     }
 
@@ -116,7 +120,10 @@ final class SitemapFormat: LineFormat {
         guard !isList || options.followsIndexes else {
             throw LineProblem("another sitemap; download it, and name it instead")
         }
-        guard !entry.is_cut else { throw LineProblem.tooLong("element", options.maximumLineBytes) }
+        guard !entry.is_cut else {
+            throw LineProblem("the URL is longer than \(ByteCount(SitemapFormat.maximumTextBytes))")
+        }
+        entries.examine(url, line: Int(entry.line))
         guard !isList else {
             guard sitemaps.count < SitemapFormat.maximumSitemaps,
                 urlBytes + url.count <= SitemapFormat.maximumURLBytes

@@ -4,23 +4,25 @@ import PrefetchModel
 /// The formats `csv` (RFC 4180) and `tsv`: a table with a column of URLs, parsed by libcsv.
 ///
 /// - The first row has the names of the columns, see ``ColumnRules``.
-/// - In `csv`, values are separated by commas, or by semicolons if the first row has no comma. They
-///   may be in quotation marks, and then contain line ends. Wrong quotation marks make a bad row,
-///   which ends with the line of the last one.
+/// - In `csv`, the first line shows the separator, see ``TableDialect``. Values may be in quotation
+///   marks, and then contain line ends. Wrong quotation marks make a bad row, which ends with the
+///   line of the last one.
 /// - In `tsv`, values are separated by tabs. They are never in quotation marks, unless the first
 ///   row begins with one: texts of data sets contain single ones, which would hide the rows up to
 ///   the next.
 /// - White space is part of a value, except around URLs and values of fields. An empty value of a
 ///   field is no value.
-/// - A row longer than ``ManifestOptions/maximumLineBytes`` is bad, as is one with more values than
-///   the first. Its line is its first one.
+/// - A row without a URL is skipped. One longer than ``ManifestOptions/maximumLineBytes`` is bad,
+///   as is one with more values than the first, unless these are empty. Its line is its first one.
 final class TableFormat: ColumnFormat {
     private let name: String
-    private let usesTabs: Bool
     private let options: ManifestOptions
     private var rules: ColumnRules { options.columns }
     /// Nil before the first byte.
     private var parser: UnsafeMutablePointer<csv_parser>?
+    /// The dialect of the format, or of a line before the first row; nil to find it.
+    private var dialect: TableDialect?
+    private let cells: CellURLs
     private var columns: Columns?
 
     private var row = TableRow()
@@ -38,8 +40,8 @@ final class TableFormat: ColumnFormat {
     private var failure: (any Error)?
 
     private struct Columns {
-        /// The index of the URL's column.
-        var url: Int
+        /// The indices of the columns of URLs, one unless the user names several.
+        var urls: [Int]
         /// The columns that could be the URL's, by their rank; empty once it is known.
         var candidates: [(rank: Int, index: Int)]
         var roles: [ColumnRules.Role]
@@ -63,8 +65,9 @@ final class TableFormat: ColumnFormat {
 
     init(name: String, usesTabs: Bool, options: ManifestOptions) {
         self.name = name
-        self.usesTabs = usesTabs
+        dialect = usesTabs ? .tabSeparated : nil
         self.options = options
+        cells = CellURLs(options)
     }
 
     deinit {
@@ -74,6 +77,10 @@ final class TableFormat: ColumnFormat {
     func take(_ line: ListLine, to entries: EntryAppender) throws {
         // Comments before a table are recognised by the detection of formats.
         if parser == nil, line.bytes[...].isBlankOrComment { return }
+        if parser == nil, dialect == nil, let found = TableDialect(declaredBy: line.bytes[...]) {
+            dialect = found
+            return
+        }
         let parser = try parser(from: line.bytes)
         self.entries = entries
         defer { self.entries = nil }
@@ -123,16 +130,10 @@ final class TableFormat: ColumnFormat {
     ) throws -> UnsafeMutablePointer<csv_parser> {
         if let parser { return parser }
         let mark = UInt8(ascii: "\"")
-        var separator = UInt8(ascii: "\t")
-        if !usesTabs {
-            let line = start.prefix { $0 != 0x0A }
-            separator = UInt8(ascii: ",")
-            if !line.contains(separator), line.contains(UInt8(ascii: ";")) {
-                separator = UInt8(ascii: ";")
-            }
-        }
-        let quote = !usesTabs || start.first == mark ? mark : 0
-        guard let made = ccsv_make(separator, quote) else { throw noMemory }
+        let line = start.prefix { $0 != 0x0A && $0 != 0x0D }
+        let dialect = dialect ?? TableDialect(firstLine: line, rules)
+        let quote = dialect != .tabSeparated || start.first == mark ? mark : 0
+        guard let made = ccsv_make(dialect.separator, quote) else { throw noMemory }
         parser = made
         return made
     }
@@ -183,12 +184,17 @@ final class TableFormat: ColumnFormat {
         let candidates = meanings.indices.compactMap { index -> (rank: Int, index: Int)? in
             if case .url(let rank) = meanings[index].role { (rank, index) } else { nil }
         }.sorted { $0 < $1 }
-        guard let url = candidates.first?.index else { throw noColumn(rules.urlColumn, of: names) }
-        for column in rules.columns.values where !column.isEmpty && !names.contains(column) {
+        guard let url = candidates.first?.index else {
+            throw noColumn(rules.urlColumns.first, of: names)
+        }
+        for column in rules.urlColumns + rules.columns.values
+        where !column.isEmpty && !names.contains(column) {
             throw noColumn(column, of: names)
         }
+        let areGiven = !rules.urlColumns.isEmpty
         let columns = Columns(
-            url: url, candidates: candidates, roles: meanings.map(\.role), texts: names,
+            urls: areGiven ? candidates.map(\.index) : [url],
+            candidates: areGiven ? [] : candidates, roles: meanings.map(\.role), texts: names,
             names: zip(names, meanings).map { name, meaning in
                 meaning.role.isField
                     ? Array(meaning.field.utf8) : ForeignColumns.quoted(name)
@@ -220,46 +226,75 @@ final class TableFormat: ColumnFormat {
         try row.text.withUnsafeBufferPointer { text in
             var columns = columns
             if columns.candidates.count > 1 { chooseURL(text, &columns) }
-            let url =
-                columns.url < row.ends.count ? text[row.range(columns.url)].trimmed : text[..<0]
+            let found = columns.urls.filter { $0 < row.ends.count }
+                .map { cells.trimmed(text[row.range($0)]) }
+            let urls = found.contains { !$0.isEmpty } ? found.filter { !$0.isEmpty } : [text[..<0]]
             do {
-                try append(UnsafeBufferPointer(rebasing: url), columns, text, to: entries)
+                let fields = try fields(columns, text, hasURL: !urls[0].isEmpty, entries)
+                for url in urls { try append(url, fields, to: entries) }
             } catch let problem as LineProblem {
                 entries.appendBad(
-                    UnsafeBufferPointer(rebasing: url), problem, columns: foreign.object,
+                    UnsafeBufferPointer(rebasing: urls[0]), problem, columns: foreign.object,
                     line: row.firstLine)
             }
+            for column in foreign.leftOut { entries.noteLeftOut(column, line: row.firstLine) }
             foreign.removeAll()
         }
     }
 
+    /// Appends the entries of a cell. A bad one does not affect the others.
     private func append(
-        _ url: UnsafeBufferPointer<UInt8>, _ columns: Columns, _ text: UnsafeBufferPointer<UInt8>,
-        to entries: EntryAppender
+        _ cell: EntryFields.Bytes, _ fields: EntryFields, to entries: EntryAppender
     ) throws {
+        var urls = [cell]
+        if let several = cells.several(in: cell) {
+            guard several.count < 2 || options.readsEachURL else {
+                throw LineProblem.several(in: "one cell")
+            }
+            urls = several.isEmpty ? [cell[..<cell.startIndex]] : several
+        }
+        for url in urls {
+            let bytes = UnsafeBufferPointer(rebasing: url)
+            entries.examine(bytes, line: row.firstLine)
+            do {
+                try entries.append(bytes, fields, unit: "row", line: row.firstLine)
+            } catch let problem as LineProblem {
+                entries.appendBad(
+                    bytes, problem, columns: foreign.object, line: row.firstLine)
+            }
+        }
+    }
+
+    /// Checks a row, and reads its fields and other columns.
+    private func fields(
+        _ columns: Columns, _ text: UnsafeBufferPointer<UInt8>, hasURL: Bool,
+        _ entries: EntryAppender
+    ) throws -> EntryFields {
         guard !row.hasWrongQuotes else {
             throw LineProblem("a quotation mark is not closed, or followed by more than a comma")
         }
         guard !row.isTooLong else { throw LineProblem.tooLong("row", options.maximumLineBytes) }
-        guard columns.url < row.ends.count else {
-            throw LineProblem("\(row.ends.count) values; the URL is number \(columns.url + 1)")
+        // The rest of the row may be missing, and its URL with it.
+        guard columns.urls.contains(where: { $0 < row.ends.count }) else {
+            throw LineProblem.withoutURL("row").hidingImages
         }
+        while row.ends.count > columns.roles.count, row.isLastEmpty { row.removeLast() }
         guard row.ends.count <= columns.roles.count else {
             throw LineProblem(
                 "\(row.ends.count) values where the first row has \(columns.roles.count)")
         }
         if options.keepsColumns {
-            for index in row.ends.indices where index != columns.url {
+            for index in row.ends.indices where !columns.urls.contains(index) {
                 guard !columns.roles[index].isField else { continue }
+                // A separator at the ends of lines makes a column without name and values.
+                guard !columns.texts[index].isEmpty || !row.range(index).isEmpty else { continue }
                 addForeign(index, columns.names[index], text)
             }
         }
         var fields = try fields(columns, text, entries.options.variants)
         fields.values.columns = foreign.object
-        if url.isEmpty, hasOtherURL(columns, text) {
-            throw LineProblem.withoutURL("row").hidingImages
-        }
-        try entries.append(url, fields, unit: "row", line: row.firstLine)
+        if !hasURL, hasOtherURL(columns, text) { throw LineProblem.withoutURL("row").hidingImages }
+        return fields
     }
 
     private func addForeign(_ index: Int, _ name: [UInt8], _ text: UnsafeBufferPointer<UInt8>) {
@@ -307,7 +342,7 @@ final class TableFormat: ColumnFormat {
         guard !named.isTrial, let rank = named.urlRank,
             let chosen = columns.candidates.first(where: { $0.rank == rank })
         else { return }
-        columns.url = chosen.index
+        columns.urls = [chosen.index]
         columns.candidates = []
         self.columns = columns
     }
@@ -315,7 +350,9 @@ final class TableFormat: ColumnFormat {
     /// Whether a column that could be the URL's, and is not, has a value.
     private func hasOtherURL(_ columns: Columns, _ text: UnsafeBufferPointer<UInt8>) -> Bool {
         row.ends.indices.contains { index in
-            guard case .url = columns.roles[index], index != columns.url else { return false }
+            guard case .url = columns.roles[index], !columns.urls.contains(index) else {
+                return false
+            }
             return !text[row.range(index)].trimmed.isEmpty
         }
     }
@@ -336,8 +373,17 @@ private struct TableRow {
         ends.append(text.count)
     }
 
+    var isLastEmpty: Bool {
+        guard let last = ends.indices.last else { return false }
+        return text[range(last)].allSatisfy(\.isBlank)
+    }
+
+    /// Removes a value that is empty.
+    mutating func removeLast() { ends.removeLast() }
+
     mutating func removeAll() {
-        text.removeAll(keepingCapacity: true)
+        // One long row leaves no memory behind.
+        text.removeAll(keepingCapacity: text.count < 4 << 20)
         ends.removeAll(keepingCapacity: true)
         isTooLong = false
         hasWrongQuotes = false

@@ -2,15 +2,13 @@ import PrefetchModel
 
 /// The format `text`: one URL per line, with optional fields; see ``ManifestReader``.
 final class TextFormat: LineFormat {
-    private(set) var oddLines = OddLines()
-
     func take(_ line: ListLine, to entries: EntryAppender) throws {
         let bytes = line.text
         var start = 0
         while start < bytes.count, bytes[start].isBlank { start += 1 }
         if start == bytes.count ? !line.isLong : bytes[start] == UInt8(ascii: "#") { return }
         let text = UnsafeBufferPointer(rebasing: bytes[start...])
-        oddLines.examine(text, number: line.number)
+        entries.notes.oddLines.examine(text, number: line.number)
         do {
             guard !line.isLong else {
                 throw LineProblem.tooLong("line", entries.options.maximumLineBytes)
@@ -34,6 +32,15 @@ final class TextFormat: LineFormat {
             throw LineProblem("the line contains a control character")
         }
         let end = bytes.firstIndex(where: \.isBlank) ?? bytes.count
+        switch LineOddity.followingText(bytes) {
+        case .sourceSet?:
+            throw LineProblem("an entry of a srcset; keep only its URL, without the size")
+        case .mirrors?:
+            throw LineProblem(
+                "several URLs; a mirror is written url=URL behind the first, and another image has "
+                    + "a line of its own")
+        default: break
+        }
         var fields = EntryFields()
         try TextFormat.read(UnsafeBufferPointer(rebasing: bytes[end...]), into: &fields)
         try entries.append(

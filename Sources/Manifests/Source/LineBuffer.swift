@@ -6,24 +6,29 @@ import PrefetchModel
 /// Not thread-safe.
 final class LineBuffer {
     let source: ByteSource
-    private let maximumBytes: Int
+    private let options: ManifestOptions
     /// Whether ``readOn()`` has reached the end.
     private(set) var hasEnded = false
     /// Whether a byte so far is not ASCII.
     private(set) var hasOtherBytes = false
     /// After decompression.
     private var bytesRead = 0
-    private let bytes: UnsafeMutableRawBufferPointer
+    private var bytes: UnsafeMutableRawBufferPointer
     private var range = 0..<0
     /// The index up to which ``range`` has no line end.
     private var searched = 0
+    /// The last byte of lines: LF, or CR in a source that begins with lines without LF. Nil before
+    /// the first line end.
+    private var lineEnd: UInt8?
 
     init(_ source: ByteSource, _ options: ManifestOptions) {
         self.source = source
-        maximumBytes = options.maximumBytes
-        // Room for the longest accepted line and one more read.
-        bytes = .allocate(byteCount: options.maximumLineBytes + options.readBytes, alignment: 16)
+        self.options = options
+        bytes = .allocate(byteCount: LineBuffer.usualBytes + options.readBytes, alignment: 16)
     }
+
+    /// Longer lines make the buffer larger.
+    private static let usualBytes = 64 << 10
 
     deinit {
         bytes.deallocate()
@@ -32,18 +37,30 @@ final class LineBuffer {
     /// Valid until the next change. Indices as in ``nextLineEnd()``.
     var unread: UnsafeRawBufferPointer.SubSequence { UnsafeRawBufferPointer(bytes)[range] }
 
-    /// The index of the first line feed in ``unread``; nil without one.
+    /// The index of the first line end in ``unread``; nil without one.
     func nextLineEnd() -> Int? {
         guard searched < range.upperBound, let base = bytes.baseAddress,
-            let found = memchr(base + searched, 0x0A, range.upperBound - searched)
+            let end = lineEnd ?? findLineEnd(),
+            let found = memchr(base + searched, Int32(end), range.upperBound - searched)
         else {
-            searched = range.upperBound
+            let isCutInTwo = lineEnd == nil && unread.last == 0x0D
+            searched = range.upperBound - (isCutInTwo ? 1 : 0)
             return nil
         }
         return UnsafeRawPointer(found) - UnsafeRawPointer(base)
     }
 
-    /// Removes a line with its line feed.
+    /// A CR at the end may be half of a CR LF.
+    private func findLineEnd() -> UInt8? {
+        let rest = unread[searched...]
+        lineEnd = rest.contains(0x0A) ? 0x0A : rest.dropLast().contains(0x0D) ? 0x0D : nil
+        return lineEnd
+    }
+
+    /// The last byte of lines, as far as it is known.
+    var lineEndByte: UInt8 { lineEnd ?? findLineEnd() ?? 0x0A }
+
+    /// Removes a line with its line end.
     func discard(through end: Int) {
         range = (end + 1)..<range.upperBound
         searched = range.lowerBound
@@ -61,10 +78,10 @@ final class LineBuffer {
             return
         }
         bytesRead += count
-        guard bytesRead <= maximumBytes else {
+        guard bytesRead <= options.maximumBytes else {
             throw ManifestError(
                 path: source.name, operation: .recognise,
-                message: "is larger than \(ByteCount(maximumBytes)) unpacked")
+                message: "is larger than \(ByteCount(options.maximumBytes)) unpacked")
         }
         range = range.lowerBound..<(range.upperBound + count)
         // All bytes, so that the compiler can take many at a time.
@@ -73,12 +90,26 @@ final class LineBuffer {
 
     /// The free space behind ``unread``, which is moved to the beginning first.
     private func room() -> UnsafeMutableRawBufferPointer {
-        if range.lowerBound > 0 {
-            let rest = UnsafeRawBufferPointer(rebasing: unread)
+        let rest = UnsafeRawBufferPointer(rebasing: unread)
+        let usual = LineBuffer.usualBytes + options.readBytes
+        // A large buffer is given up after its line.
+        let wanted =
+            rest.count + options.readBytes > bytes.count
+            ? min(2 * rest.count, options.maximumLineBytes + options.readBytes) + options.readBytes
+            : bytes.count > LineBuffer.mostKeptBytes && rest.count < LineBuffer.usualBytes
+                ? usual : bytes.count
+        if wanted != bytes.count {
+            let other = UnsafeMutableRawBufferPointer.allocate(byteCount: wanted, alignment: 16)
+            other.copyMemory(from: rest)
+            bytes.deallocate()
+            bytes = other
+        } else if range.lowerBound > 0 {
             bytes.copyMemory(from: rest)
-            searched -= range.lowerBound
-            range = 0..<rest.count
         }
+        searched -= range.lowerBound
+        range = 0..<rest.count
         return UnsafeMutableRawBufferPointer(rebasing: bytes[range.upperBound...])
     }
+
+    private static let mostKeptBytes = 4 << 20
 }

@@ -50,6 +50,20 @@ package struct RunCounters: Hashable, Sendable {
     }
 }
 
+/// Rows of lists that name no picture.
+package struct SkippedRows: Hashable, Sendable {
+    package var count = 0
+    /// The first one, as `LIST:LINE`.
+    package private(set) var first = ""
+
+    package init() {}
+
+    package mutating func add(_ rows: Int, place: String) {
+        if count == 0 { first = place }
+        count += rows
+    }
+}
+
 package struct RemovalTotals: Hashable, Sendable {
     /// Images removed with all their variants.
     package var images = 0
@@ -148,6 +162,8 @@ package struct RunSummary: Sendable {
     /// The copy of the cache in a bucket, if requested.
     package var sink: SinkResult?
     package var shard: ShardResult?
+    /// Rows of lists without a picture, which are skipped.
+    package var skipped = SkippedRows()
     /// The lists by URL; nil for a run without any, or without requests.
     package var lists: ListCounts?
     /// The entries requested because another URL's image has their key.

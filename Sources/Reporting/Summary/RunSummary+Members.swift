@@ -26,6 +26,7 @@ extension RunSummary: JSONRecord {
         members.add("type", "summary")
         members.add("schema_version", 3)
         counters.visitMembers(&members, into: &draft.summary.counters)
+        members.add("skipped", skipped.count) { draft.summary.skipped.count = $0 }
         members.time("started_at", startedAt) { draft.summary.startedAt = $0 }
         members.add("elapsed_ms", elapsed) { draft.summary.elapsed = $0 }
         members.add("entries_per_second", perSecond(counters.entriesFinished))

@@ -107,6 +107,11 @@ package struct SummaryText: Sendable {
         let exclusions =
             summary.counters[.excluded] - (isQuiet ? summary.counters.excludedImages : 0)
         lines += SummaryText.lines(of: excluded, .excluded, count: exclusions)
+        if summary.skipped.count > 0 {
+            let rows = counted(summary.skipped.count, "row")
+            let first = printable(summary.skipped.first)
+            lines.append("  skipped: \(rows) without a URL, first \(first)")
+        }
         lines += imageLines(summary.counters)
         lines += summary.lostVariants.sorted { $0.key < $1.key }.map { name, count in
             "  variant \(name) of \(counted(count, "changed image")) cannot be made again"

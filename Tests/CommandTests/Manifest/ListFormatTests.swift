@@ -21,14 +21,15 @@ struct ListFormatTests {
                 for outcome in ["downloaded", "fresh"] {
                     let result = try await workspace.run(
                         "a.csv", "b.jsonl", "c.xml", "d.txt", "-v", "--report", "r.jsonl")
-                    #expect(result.status == 1, "\(result)")
+                    #expect(result.status == 0, "\(result)")
                     #expect(result.error.contains("prefetch: a.csv: format csv\n"), "\(result)")
+                    #expect(
+                        result.error.contains("  skipped: 1 row without a URL, first a.csv:3\n"))
                     #expect(result.error.contains("prefetch: c.xml: format sitemap\n"))
                     let report = try String(
                         contentsOfFile: workspace.folder + "/r.jsonl", encoding: .utf8)
                     for (line, end) in [
                         (#""manifest":"a.csv","line":2"#, #""columns":{"id":"7"}}"#),
-                        (#""manifest":"a.csv","line":3"#, #""columns":{"id":"8"}}"#),
                         (#""manifest":"a.csv","line":4"#, #""columns":{"id":"7b"}}"#),
                         (#""manifest":"b.jsonl","line":1"#, #""columns":{"n":1.50}}"#),
                         (#""manifest":"c.xml","line":1"#, #""columns":{"page":"http://p/"}}"#),
@@ -37,6 +38,7 @@ struct ListFormatTests {
                         #expect(found.count == 1 && found[0].hasSuffix(end), "\(report)")
                     }
                     #expect(report.contains("\"outcome\":\"\(outcome)\""))
+                    #expect(report.contains("\"skipped\":1,"))
                 }
 
                 // Flags choose columns.
@@ -59,6 +61,53 @@ struct ListFormatTests {
                 let damaged = try await workspace.run("a.xml")
                 #expect(damaged.status == 2, "\(damaged)")
                 #expect(damaged.error.contains("a.xml: line 2: "), "\(damaged)")
+            }
+        }
+    }
+
+    /// A list in which nothing names a picture is probably the wrong one.
+    @Test(arguments: [
+        ("a.jsonl", "{\"id\":1,\"photo_file\":\"x\"}", "no member 'image_url'"),
+        ("a.csv", "id,image\n1,\n", "no URL in 1 row"),
+    ])
+    func aListOfSkippedRowsIsEmpty(name: String, text: String, message: String) async throws {
+        try await withWorkspace { workspace in
+            try workspace.manifest([text], name: name)
+            let result = try await workspace.run(name)
+            #expect(result.status == 1, "\(result)")
+            #expect(result.error.contains("\(name): no entries: "), "\(result)")
+            #expect(result.error.contains(message), "\(result)")
+            #expect(result.error.contains("hint: --url-column NAME"), "\(result)")
+            let allowed = try await workspace.run(name, "--allow-empty")
+            #expect(allowed.status == 0, "\(allowed)")
+        }
+    }
+
+    @Test func severalURLsOfARow() async throws {
+        try await withOrigin { origin in
+            let urls = origin.serveImages(4)
+            try await withWorkspace { workspace in
+                try workspace.manifest(
+                    ["sku,i1,i2", "1,\(urls[0]),\(urls[1])", "2,\"\(urls[2]), \(urls[3])\","],
+                    name: "a.csv")
+                let columns = ["a.csv", "--url-column", "i1", "--url-column", "i2"]
+                let failed = try await workspace.command(columns).run()
+                #expect(failed.status == 1, "\(failed)")
+                #expect(failed.error.contains("several URLs in one cell; --each"), "\(failed)")
+                let all = try await workspace.command(columns + ["--each"]).run()
+                #expect(all.status == 0, "\(all)")
+                #expect(all.error.contains("4 entries: 2 downloaded, 2 fresh"), "\(all)")
+
+                try workspace.manifest(
+                    ["{\"image\":[\"\(urls[0])\",\"\(urls[1])\"]}"], name: "b.jsonl")
+                let mirrors = try await workspace.run("b.jsonl")
+                #expect(mirrors.error.contains("1 array of several URLs taken as mirrors"))
+                #expect(mirrors.error.contains("hint: --each makes each URL an entry"))
+                // Answers belong to lines, also to those without a picture.
+                var batch = workspace.command(["get", "--batch", "--format", "csv"])
+                batch.input = .bytes(Array("image,a\n\(urls[0]),b\n,c\n".utf8))
+                let answers = try await batch.run().output.split(separator: "\n")
+                #expect(answers.count == 2 && answers.last == "-", "\(answers)")
             }
         }
     }

@@ -79,7 +79,7 @@ struct ManifestTests {
                 #expect(
                     result.error == """
                         prefetch: images.json: looks like JSON, not a list
-                        hint: jq -c '.[]' FILE writes the elements of an array as lines
+                        hint: jq -cr '.[]' FILE writes the elements of the array as lines
 
                         """)
                 var command = workspace.command(["-"])

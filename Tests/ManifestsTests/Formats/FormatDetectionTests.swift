@@ -1,3 +1,4 @@
+import Foundation
 import Testing
 
 @testable import Manifests
@@ -15,7 +16,10 @@ struct FormatDetectionTests {
         ("RIFFxxxxWEBPVP8 ", "a WebP image"),
         ("%PDF-1.7\n", "a PDF document"), ("PK\u{3}\u{4}x", "a ZIP archive"),
         ("SQLite format 3\0", "an SQLite database"),
-        ("BZh9", "compressed with bzip2 (prefetch reads plain text and gzip)"),
+        ("BZh9", "compressed with bzip2"), ("PAR1\u{15}\u{4}", "a Parquet file"),
+        ("\u{D0}\u{CF}\u{11}\u{E0}\u{A1}", "a document of an office program"),
+        ("h\0t\0t\0p\0", "UTF-16 without a byte order mark"),
+        ("[InternetShortcut]\r\nURL=http://a.b/\r\n", "an Internet shortcut"),
         ("\u{7F}ELF\u{2}\u{1}\u{1}\0\0\0\0", "binary data"),
         ("<rss>", "a feed (XML)"), ("\n <!DOCTYPE html>\n<p>", "a web page (HTML)"),
         ("{\r\n \"url\": 1\n}\n", "JSON"), ("[\"http://a.b/\"]", "JSON"),
@@ -45,6 +49,36 @@ struct FormatDetectionTests {
         }
     }
 
+    /// Hints that are commands, each followed: the list that it writes has the pictures.
+    @Test(arguments: [
+        ("{\n \"items\": [{\"id\": \"http://a.b/1\", \"type\": \"Image\"}]\n}\n", "jq"),
+        ("[\"http://a.b/1\"]", "jq"), ("[\n{\"url\": \"http://a.b/1\"}]", "jq"),
+        (
+            "<?xml version='1.0'?><rss xmlns:g='http://base.google.com/ns/1.0'><item>"
+                + "<g:image_link>http://a.b/1</g:image_link></item></rss>", "xmllint"
+        ),
+        ("[InternetShortcut]\r\nURL=http://a.b/1\r\n", "sed"),
+    ])
+    func aHintGivesTheList(text: String, tool: String) throws {
+        let path = try folder.file("foreign", text.utf8)
+        let error = #expect(throws: ManifestError.self) { try ManifestReader(path: path) }
+        let hint = try #require(error?.hint)
+        #expect(hint.hasPrefix(tool + " "))
+        guard access("/usr/bin/\(tool)", X_OK) == 0, let end = hint.range(of: " writes ") else {
+            return
+        }
+        let process = Process()
+        process.executableURL = URL(filePath: "/bin/sh")
+        process.arguments = ["-c", String(hint[..<end.lowerBound]).replacing("FILE", with: path)]
+        let output = Foundation.Pipe()
+        process.standardOutput = output
+        try process.run()
+        let list = output.fileHandleForReading.readDataToEndOfFile()
+        process.waitUntilExit()
+        let entries = try ManifestReader(path: folder.file("written", list)).readAll().entries
+        #expect(entries.map(\.url) == ["http://a.b/1"], "\(hint)")
+    }
+
     /// A pipe's content is checked when it is read.
     @Test func refusesForeignContentFromAPipe() throws {
         let pipe = Pipe()
@@ -71,7 +105,9 @@ struct FormatDetectionTests {
         ("# <html>\nhttp://a.b/", "list", .text),
         ("http://a.b/1\n\0\nhttp://a.b/2\n", "list", .text), ("# {\n# [\n", "list", .text),
         ("http://a.b/{x}", "list", .text), ("\u{FEFF}http://a.b/", "list", .text),
-        ("//h/<x>", "list", .text), ("src;x/y", "list", .text),
+        ("//h/<x>", "list", .text), ("src;x/y", "list", .text), ("a/b.jpg,image", "list", .text),
+        ("http://a.b/,image", "list", .text), ("a.jpg priority=1,image", "list", .text),
+        ("sep=;\nid;image\n", "list", .csv), ("a|image\n", "list", .csv),
         ("{\"a\":\"" + String(repeating: "x", count: 5000) + "\"}\n", "list", .jsonl),
     ]
 
@@ -87,10 +123,10 @@ struct FormatDetectionTests {
 
     @Test func namedColumnsMakeATable() throws {
         let path = try folder.file("list", "id,photo\n1,http://a.b/\n".utf8)
-        let rules = ColumnRules(urlColumn: "photo")
+        let rules = ColumnRules(urlColumns: ["photo"])
         #expect(
             try ManifestReader(path: path, options: ManifestOptions(columns: rules)).format == .csv)
-        let numbers = ColumnRules(urlColumn: "2", hasHeader: false)
+        let numbers = ColumnRules(urlColumns: ["2"], hasHeader: false)
         #expect(
             try ManifestReader(path: path, options: ManifestOptions(columns: numbers)).format
                 == .csv)

@@ -39,7 +39,7 @@ struct JSONLinesFormatTests {
     }
 
     @Test func membersAreAssigned() throws {
-        let rules = ColumnRules(urlColumn: "photo", columns: ["key": "id"])
+        let rules = ColumnRules(urlColumns: ["photo"], columns: ["key": "id"])
         let entries = try read(#"{"photo":"http://a.b/","id":17,"url":"x"}"#, rules)
         #expect(entries.map(\.key) == ["17"])
         #expect(entries[0].columns == #"{"url":"x"}"#)
@@ -48,9 +48,13 @@ struct JSONLinesFormatTests {
     @Test(arguments: [
         ("{", "invalid JSON at byte"), ("[1]", "not a JSON object"), ("1", "not a JSON object"),
         ("{} {}", "invalid JSON at byte"), ("{\"url\":\"http://a.b/\",}", "invalid JSON"),
-        ("{}", "no member"), ("{\"url\":1}", "the URL is not a JSON string"),
-        ("{\"url\":\"\"}", "no URL"), ("{\"url\":\"http://a.b/\\n\"}", "http://a.b/"),
-        ("{\"url\":\"http://a.b/\",\"x\":\"\\ud800\"}", "invalid JSON"),
+        ("{\"url\":1}", "the URL is not a JSON string"),
+        ("{\"url\":true}", "the URL is not a JSON string"),
+        ("{\"url\":{\"a\":1}}", "the URL is not a JSON string"),
+        ("{\"url\":\"http://a.b/\\n\"}", "http://a.b/"),
+        ("{\"url\":\"http://a.b/\",\"x\":nan}", "invalid JSON"),
+        ("{\"url\":\"http://a.b/\",\"x\":\"\\ud8\"}", "invalid JSON"),
+        ("{'url': 'http://a.b/'}", "invalid JSON"),
         ("{\"url\":\"http://a.b/\",\"x\":1e}", "invalid JSON"),
     ])
     func badLinesAreEntries(text: String, message: String) throws {
@@ -59,6 +63,74 @@ struct JSONLinesFormatTests {
         let problem = entries[0].problem ?? entries[0].url
         #expect(problem.contains(message), "\(entries)")
         #expect(entries[1].problem == nil)
+    }
+
+    /// Values that Python writes beyond RFC 8259.
+    @Test(arguments: [
+        ("NaN", "null"), ("Infinity", "null"), ("-Infinity", "null"), ("1e999", "null"),
+        ("-1E999", "null"), ("[NaN,{\"a\":Infinity},-1.5e3]", "[null,{\"a\":null},-1.5e3]"),
+        ("\"NaN\"", "\"NaN\""), ("[true,false,NaN]", "[true,false,null]"),
+        (#""cut \ud83d""#, "\"cut \u{FFFD}\""), (#""\ude00""#, "\"\u{FFFD}\""),
+        (#""\ude00\ud83d""#, "\"\u{FFFD}\u{FFFD}\""), (#""\ud83d\ud83d\ude00""#, "\"\u{FFFD}😀\""),
+        (#""\\ud83d""#, #""\\ud83d""#), (#""\uD83D x""#, "\"\u{FFFD} x\""),
+        (#""whole \ud83d\ude00""#, "\"whole 😀\""),
+    ])
+    func readsJSONAsPythonWritesIt(value: String, column: String) throws {
+        let reader = try ManifestReader(
+            path: folder.file("list", "{\"url\":\"http://a.b/\",\"x\":\(value)}\n".utf8),
+            options: ManifestOptions(format: .jsonl, keepsColumns: true))
+        let (entries, error) = reader.readAll()
+        #expect(error == nil && entries.map(\.problem) == [nil], "\(entries)")
+        #expect(entries.map(\.columns) == ["{\"x\":\(column)}"])
+        let isCut = column.contains("\u{FFFD}")
+        #expect(reader.notes.count == (isCut ? 1 : 0))
+        #expect(reader.notes.allSatisfy { $0.text.contains("U+FFFD, first line 1") })
+    }
+
+    @Test func bytesOfOtherEncodingsAreReplaced() throws {
+        let reader = try ManifestReader(
+            path: folder.file(
+                "list",
+                Array("{\"url\":\"http://a.b/\",\"x\":\"caf".utf8) + [0xE9] + Array("\"}".utf8)),
+            options: ManifestOptions(format: .jsonl, keepsColumns: true))
+        #expect(reader.readAll().entries.map(\.columns) == ["{\"x\":\"caf\u{FFFD}\"}"])
+        #expect(reader.notes.map(\.remedy) == [EncodingCheck.remedy])
+    }
+
+    @Test func objectsHaveNamesAndValues() throws {
+        let entries = try read(
+            #"""
+            {"url":"http://a.b/","header":{"X-A":"b","X-B":7,"Cookie":null},"attr":{"album":"hiking","n":1,"ok":true,"no":null},"variant":{"web":"jpeg"}}
+            """#)
+        let extras = try #require(entries.first?.extras)
+        #expect(entries.map(\.problem) == [nil] && entries[0].columns == nil)
+        #expect(extras.headers.map(\.name) == ["X-A", "X-B", "Cookie"])
+        #expect(extras.headers.map(\.value) == ["b", "7", ""])
+        #expect(extras.attributes.map(\.name) == ["album", "n", "ok"])
+        #expect(
+            extras.attributes.map { String(decoding: $0.value, as: UTF8.self) }
+                == ["hiking", "1", "true"])
+        #expect(extras.ownVariants.map(\.name.text) == ["web"])
+    }
+
+    /// An everyday member of that name is an ordinary one.
+    @Test(arguments: [
+        "\"attr\":\"x\"", "\"attr\":{\"a\":{\"b\":1}}", "\"header\":{\"a\":[1]}",
+        "\"priority\":{\"a\":1}",
+    ])
+    func otherObjectsAreOrdinaryMembers(member: String) throws {
+        let entries = try read("{\"url\":\"http://a.b/\",\(member)}")
+        #expect(entries.map(\.columns) == ["{\(member)}"])
+        #expect(entries.map(\.problem) == [nil])
+    }
+
+    @Test func anObjectHasItsURL() throws {
+        let entries = try read(
+            #"""
+            {"image":{"id":1,"src":"http://a.b/1","width":2}}
+            {"image":{"id":1,"alt":"x","url":"http://a.b/2","src":null}}
+            """#)
+        #expect(entries.map(\.url) == ["http://a.b/1", "http://a.b/2"])
     }
 
     /// All but the URL may be a secret.
@@ -110,6 +182,6 @@ struct JSONLinesFormatTests {
         let (long, error) = try folder.read(
             "{\"url\":\"\(text)\"}\n{\"url\":\"http://a.b/\"}".utf8, .jsonl, maximumLineBytes: 100)
         #expect(error == nil)
-        #expect(long.map(\.problem) == ["the line is longer than 100 bytes", nil])
+        #expect(long.map(\.problem) == ["the line is longer than 100 B (--max-row-size)", nil])
     }
 }

@@ -146,7 +146,7 @@ struct SitemapFormatTests {
             .sitemap,
             maximumLineBytes: 500)
         #expect(error == nil)
-        #expect(entries.map(\.problem) == ["the element is longer than 500 bytes", nil])
+        #expect(entries.map(\.problem) == ["the URL is longer than 500 B", nil])
         let tag = String(repeating: "x", count: 5 << 20)
         let (_, memory) = try folder.read("<urlset \(tag)='1'/>".utf8, .sitemap)
         #expect(memory?.message == "line 1: takes too much memory for its size")

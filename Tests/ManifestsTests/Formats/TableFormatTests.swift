@@ -101,14 +101,14 @@ struct TableFormatTests {
     }
 
     @Test func columnsAreAssigned() throws {
-        let rules = ColumnRules(urlColumn: "photo", columns: ["key": "id", "quality": ""])
+        let rules = ColumnRules(urlColumns: ["photo"], columns: ["key": "id", "quality": ""])
         let entries = try read("id,quality,photo\nk1,good,http://a.b/\n", .csv, rules)
         #expect(entries == [ReadEntry(2, "http://a.b/", key: "k1", extras: entries[0].extras)])
         #expect(entries[0].columns == #"{"quality":"good"}"#)
     }
 
     @Test func columnsWithoutHeaderAreNumbers() throws {
-        let rules = ColumnRules(urlColumn: "2", columns: ["key": "1"], hasHeader: false)
+        let rules = ColumnRules(urlColumns: ["2"], columns: ["key": "1"], hasHeader: false)
         let entries = try read("k,http://a.b/,x\nl,http://a.b/2,y\n", .csv, rules)
         #expect(entries.map(\.key) == ["k", "l"])
         #expect(entries.map(\.columns) == [#"{"3":"x"}"#, #"{"3":"y"}"#])
@@ -119,7 +119,7 @@ struct TableFormatTests {
     }
 
     @Test(arguments: [
-        ("url,a\n,1\n", "the row has no URL"), ("url\nftp://a.b/\n", "not supported"),
+        ("url\nftp://a.b/\n", "not supported"),
         ("url,a\nhttp://a.b/,1,2\n", "3 values where the first row has 2"),
         ("url\n\"http://a.b/\n1\"\n", "the URL contains a control character"),
         ("url,a\nhttp://a.b/,\"1\n", "a quotation mark is not closed"),
@@ -150,9 +150,9 @@ struct TableFormatTests {
 
     @Test(arguments: [
         ("a,b\n1,2\n", ColumnRules(), "has no column of URLs"),
-        ("a,b\n1,2\n", ColumnRules(urlColumn: "c"), "has no column 'c'"),
+        ("a,b\n1,2\n", ColumnRules(urlColumns: ["c"]), "has no column 'c'"),
         ("url,b\n1,2\n", ColumnRules(columns: ["key": "id"]), "has no column 'id'"),
-        ("1,2\n", ColumnRules(urlColumn: "3", hasHeader: false), "has no column '3'"),
+        ("1,2\n", ColumnRules(urlColumns: ["3"], hasHeader: false), "has no column '3'"),
     ])
     func tablesWithoutTheColumnAreRefused(
         text: String, rules: ColumnRules, message: String

@@ -14,8 +14,10 @@ extension GetCommand {
         let shards = try shards.open()
         var sources = [try BatchSource(shards?.catalog(0) ?? cache.catalog(), self)]
         let runs = sources[0].choice.variantsOfRuns
-        var entries = try ManifestSequence(
-            arguments: ["-"], options: input.manifestOptions(variants: runs))
+        var options = input.manifestOptions(variants: runs)
+        // The writer of the list expects an answer to each line.
+        options.keepsEmptyRows = true
+        var entries = try ManifestSequence(arguments: ["-"], options: options)
         var output = LineWriter.standardOutput()
         var counts = (all: 0, missing: 0)
         while let batch = try entries.nextBatch() {

@@ -16,12 +16,21 @@ struct InputFlags: FlagRows {
             finds it for each, and refuses web pages, images and other data.
             """, inProjects: .refused)
 
-    let urlColumn = RunFlag<String?>(
-        "url-column", value: "name",
+    let urlColumns = RunFlag<[String]>(
+        repeatable: "url-column", value: "name",
         help: """
             Column of a table, or member of JSON objects, with the URL; by default image_url, url \
-            and similar names.
-            """, inProjects: .refused, check: ValueCheck { $0.isEmpty ? "needs a name" : nil })
+            and similar names. Several columns are an entry each.
+            """, inProjects: .refused)
+
+    let readsEachURL = RunFlag<Bool>(
+        "each", help: "Each of several URLs in a cell or JSON array is an entry.",
+        inProjects: .refused)
+
+    let maximumRowSize = RunFlag<ByteCount>(
+        "max-row-size", value: "size", default: ByteCount(ManifestOptions().maximumLineBytes),
+        help: "Longest line or row of a manifest.", inProjects: .refused,
+        check: .atLeast(ByteCount(1 << 10), "1KiB"))
 
     let columns = RunFlag<[String]>(
         repeatable: "column", value: "field=name",
@@ -46,7 +55,8 @@ struct InputFlags: FlagRows {
     let keys = KeyFlags()
 
     static func combined(_ flags: Flags<InputFlags>) throws -> ColumnRules {
-        var rules = ColumnRules(urlColumn: flags.urlColumn, hasHeader: !flags.hasNoHeader)
+        if flags.urlColumns.contains("") { throw ValidationError("--url-column needs a name") }
+        var rules = ColumnRules(urlColumns: flags.urlColumns, hasHeader: !flags.hasNoHeader)
         for text in flags.columns {
             guard let equals = text.firstIndex(of: "=") else {
                 throw ValidationError("--column takes FIELD=NAME, like key=id")
@@ -54,8 +64,8 @@ struct InputFlags: FlagRows {
             let field = String(text[..<equals])
             let column = String(text[text.index(after: equals)...])
             // With --url-column it is the column of another URL.
-            if field == "url", rules.urlColumn == nil {
-                rules.urlColumn = column
+            if field == "url", rules.urlColumns.isEmpty {
+                rules.urlColumns = [column]
             } else {
                 guard ColumnRules.isField(field) else {
                     throw ValidationError("--column: unknown field '\(field)'")
@@ -150,6 +160,8 @@ extension Flags<InputFlags> {
         options.format = self.format
         options.baseURL = self.baseURL
         options.columns = columns
+        options.readsEachURL = self.readsEachURL
+        options.maximumLineBytes = self.maximumRowSize.bytes
         options.readsPages = self.readsPages
     }
 }

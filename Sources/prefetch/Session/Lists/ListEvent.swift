@@ -12,6 +12,8 @@ enum ListEvent: Sendable {
     case format(_ name: String, String)
     /// An unusual form of lines and its remedy, told at the end of the list.
     case note(_ text: String, _ remedy: String)
+    /// Rows of a list without a picture, told at its end; `place` is the first one.
+    case skipped(_ count: Int, place: String)
     /// The end of a list without an entry.
     case empty(EmptyList)
     /// The number of entries of other shards, told at the end of the list.
@@ -22,7 +24,7 @@ enum ListEvent: Sendable {
         switch event {
         case .opened(let name, let list): StandardError.write("prefetch: \(name): \(list.text)")
         case .note(let text, let remedy): StandardError.message(text, hint: remedy)
-        case .format, .empty, .otherShards: break
+        case .format, .skipped, .empty, .otherShards: break
         }
     }
 }
@@ -31,17 +33,28 @@ struct EmptyList: Sendable {
     let name: String
     /// The pages of sitemaps, which were skipped.
     let skippedPages: Int
+    /// The rows without a picture, which were skipped.
+    let skippedRows: Int
+    /// The reason that no row has a picture, if the column of URLs is missing.
+    let missingColumn: String?
 
     /// One line about several lists, and a hint.
     static func message(_ lists: [EmptyList]) -> (text: String, hint: String?) {
         let pages = lists.reduce(0) { $0 + $1.skippedPages }
-        let names = lists.map(\.name).joined(separator: ", ")
-        return pages == 0
-            ? ("\(names): no entries", nil)
-            : (
-                "\(names): no entries: no image on \(counted(pages, "page"))",
+        let rows = lists.reduce(0) { $0 + $1.skippedRows }
+        let head = "\(lists.map(\.name).joined(separator: ", ")): no entries"
+        if pages > 0 {
+            return (
+                "\(head): no image on \(counted(pages, "page"))",
                 "--sitemap-pages reads the pages themselves"
             )
+        }
+        guard rows > 0 else { return (head, nil) }
+        let missing = lists.lazy.compactMap(\.missingColumn).first ?? "no URL"
+        return (
+            "\(head): \(missing) in \(counted(rows, "row"))",
+            "--url-column NAME names the column or member with the URLs"
+        )
     }
 }
 
@@ -69,7 +82,13 @@ final class ListLog: Sendable {
     private let output: RunOutput
     private let isOffline: Bool
     private let allowsEmptyLists: Bool
-    private let counts = Monitor<(empty: [EmptyList], otherShards: Int)>(([], 0))
+    private let counts = Monitor(ListTotals())
+
+    private struct ListTotals {
+        var empty: [EmptyList] = []
+        var otherShards = 0
+        var skipped = SkippedRows()
+    }
 
     init(_ output: RunOutput, _ command: RunCommand) {
         self.output = output
@@ -92,6 +111,7 @@ final class ListLog: Sendable {
         case .format(let name, let format):
             if output.showing.verbose { output.reporter.message("\(name): format \(format)") }
         case .note(let text, let remedy): output.note(text, remedy)
+        case .skipped(let rows, let place): counts.withLock { $0.skipped.add(rows, place: place) }
         case .empty(let list): counts.withLock { $0.empty.append(list) }
         case .otherShards(let entries): counts.withLock { $0.otherShards += entries }
         }
@@ -100,6 +120,7 @@ final class ListLog: Sendable {
     /// Adds the counts to the summary, and reports empty lists, which may change the exit status.
     func conclude(_ summary: inout RunSummary, _ shard: ShardResult?) {
         let counts = counts.withLock { $0 }
+        summary.skipped = counts.skipped
         if var shard {
             shard.otherEntries = counts.otherShards
             shard.redirectsElsewhere = summary.counters.redirectsElsewhere

@@ -55,8 +55,9 @@ struct ManifestSequence: EntryReading {
     /// Whether the present list has given an entry, and whether that list or any before it in its
     /// index has.
     private var (hasBatch, hasEntries) = (false, false)
-    /// The skipped pages of that list, and of the earlier lists of its index.
-    private var skippedPages = 0
+    /// The skipped pages and rows of that list, and of the earlier lists of its index.
+    private var (skippedPages, skippedRows) = (0, 0)
+    private var missingColumn: String?
 
     /// The names of the manifests, for messages and the run log. The URLs of lists are among them,
     /// without their secrets, the URLs of images are not.
@@ -297,6 +298,12 @@ struct ManifestSequence: EntryReading {
             hasEntries = true
             report?(.otherShards(reader.otherShards))
         }
+        let skipped = reader.skipped
+        if skipped.count > 0 {
+            report?(.skipped(skipped.count, place: "\(shown):\(skipped.first)"))
+        }
+        skippedRows += skipped.count
+        missingColumn = reader.missingColumn
         for note in reader.notes { report?(.note("\(shown): \(note.text)", note.remedy)) }
         let depth = (item.index?.depth ?? 0) + 1
         let root = item.index?.root ?? shown
@@ -338,9 +345,13 @@ struct ManifestSequence: EntryReading {
         if !hasEntries {
             let name = item.index?.root ?? (item.name == "-" ? "standard input" : item.name)
             if !allowsEmptyLists { note(.emptyList, at: name, "no entries") }
-            report?(.empty(EmptyList(name: name, skippedPages: skippedPages)))
+            report?(
+                .empty(
+                    EmptyList(
+                        name: name, skippedPages: skippedPages, skippedRows: skippedRows,
+                        missingColumn: missingColumn)))
         }
-        (hasEntries, skippedPages) = (false, 0)
+        (hasEntries, skippedPages, skippedRows) = (false, 0, 0)
     }
 
     // MARK: The names of lists, and hints about wrong ones
@@ -386,9 +397,6 @@ struct ManifestSequence: EntryReading {
             if lacksScheme(error.path) { return "did you mean https://\(error.path)?" }
             return "name a list of URLs: a file, - for standard input, @NAME for one of a "
                 + "configuration file, or --list URL"
-        }
-        if error.operation == .recognise {
-            return "--format text reads it line by line anyway"
         }
         return error.code == EISDIR
             ? "name a file in it, or pass its list on standard input with -" : nil
