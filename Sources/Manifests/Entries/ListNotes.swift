@@ -61,7 +61,7 @@ struct ListNotes {
                 (
                     "half a character (a lone surrogate) in \(lines) became U+FFFD, "
                         + "first line \(replacedText.first)",
-                    "the texts were cut within a character, in UTF-16"
+                    "cut texts between characters, not within a surrogate pair"
                 ))
         }
         return texts

@@ -37,8 +37,8 @@ final class TextFormat: LineFormat {
             throw LineProblem("an entry of a srcset; keep only its URL, without the size")
         case .mirrors?:
             throw LineProblem(
-                "several URLs; a mirror is written url=URL behind the first, and another image has "
-                    + "a line of its own")
+                "another URL behind a tab or space; a mirror is written url=URL, and another image "
+                    + "has a line of its own")
         default: break
         }
         var fields = EntryFields()
