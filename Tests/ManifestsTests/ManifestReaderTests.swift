@@ -42,7 +42,7 @@ struct ManifestReaderTests {
         ReadEntry(10, "http://u:p@a.b/5", key: "http://a.b/5"),
         ReadEntry(
             11, "http://a.b/" + String(repeating: "y", count: 89),
-            problem: "the line is longer than 100 bytes"),
+            problem: "the line is longer than 100 B (--max-row-size)"),
         ReadEntry(12, "http://a.b/6"),
     ]
 
@@ -127,7 +127,11 @@ struct ManifestReaderTests {
             ("resize=0x9", resizeMessage + ", not '0x9'"),
             ("word", "text without '=' after the URL; a space in a URL is written %20"),
             ("=1", "an unknown field after the URL; \(knownFields)"),
-            ("http://u:p@h/=1", "an unknown field after the URL; \(knownFields)"),
+            (
+                "http://u:p@h/=1",
+                "another URL behind a tab or space; a mirror is written url=URL, and another image "
+                    + "has a line of its own"
+            ),
             ("key=\u{1}", "the line contains a control character"),
             ("key=\u{0}", "the line contains a control character"),
             ("key=a\rb", "the line contains a control character"),

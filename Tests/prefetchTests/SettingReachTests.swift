@@ -53,7 +53,8 @@ struct SettingReachTests {
         "host-concurrency": "3", "host-interval": "7s", "host-rate": "100/s", "pacing": "fixed",
         "retry": "4", "retry-delay": "2s", "max-retry-after": "1m", "host-timeout": "9s",
         "connect-timeout": "3s", "stall-timeout": "4s", "timeout": "6s", "limit-rate": "2MiB",
-        "max-filesize": "1MiB", "max-pixels": "1000", "max-decode-time": "3s", "memory": "64MiB",
+        "max-filesize": "1MiB", "max-row-size": "1MiB", "max-pixels": "1000",
+        "max-decode-time": "3s", "memory": "64MiB",
         "max-redirects": "3", "limit": "5", "deadline": "1h", "until": "06:00", "jitter": "1s",
         "include": "*.a", "exclude": "*.b", "robots-directives": "noai", "min-size": "3x3",
         "max-aspect": "2", "min-bytes": "10", "header": "X-A: b", "user-agent": "a",
@@ -244,7 +245,8 @@ struct SettingReachTests {
 
     /// Flags without an effect on a run's configuration: they change the command itself.
     private static let withoutEffect: Set<String> = [
-        "format", "url-column", "column", "no-header", "sitemap-pages", "base-url", "deadline",
+        "format", "url-column", "each", "max-row-size", "column", "no-header", "sitemap-pages",
+        "base-url", "deadline",
         "limit", "until", "fail-fast", "jitter", "include", "exclude", "cache-dir", "seed-cache",
         "noproxy", "netrc", "netrc-file", "check-files", "mode", "sink", "sink-credentials",
         "report", "prometheus", "junit", "html", "ci", "on-change", "summary", "progress",

@@ -100,6 +100,8 @@ struct NamedFieldsTests {
         arguments: names.filter { !["key", "url"].contains($0) },
         ["true", "{\"a\":1}", "[[1]]"])
     func aValueOfAnotherKindDoesToo(name: String, value: String) throws {
+        // An object has header fields.
+        let value = name == "header" && value.hasPrefix("{") ? "{\"a\":[1]}" : value
         let reader = try reader(
             "{\"url\":\"https://a.example/\",\"\(name)\":\(value)}\n", .jsonl)
         let (entries, _) = reader.readAll()
@@ -225,8 +227,7 @@ struct NamedFieldsTests {
         #expect(based.readAll().entries.map(\.url) == ["https://b.example/1.jpg"])
         let rows = "image,url\n,https://a.example/page\nhttps://a.example/1.jpg,x\n"
         let (entries, _) = try reader(rows, .csv).readAll()
-        #expect(entries.map { $0.problem == nil } == [false, true])
-        #expect(entries.last?.url == "https://a.example/1.jpg")
+        #expect(entries.map(\.url) == ["https://a.example/1.jpg"])
     }
 
     /// Values in a picture's column that cannot be requested.
