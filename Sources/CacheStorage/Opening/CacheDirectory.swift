@@ -210,7 +210,7 @@ package final class CacheDirectory: Sendable {
 
     /// Makes a directory and its missing parents, which get the usual mode.
     package static func makeDirectories(
-        _ path: String, mode: mode_t = 0o700
+        _ path: String, mode: UInt32 = 0o700
     ) throws(StorageError) {
         guard !path.isEmpty else { throw .refused(path, "the cache directory has an empty name") }
         if mkdir(path, mode) == 0 || errno == EEXIST { return }
