@@ -120,7 +120,10 @@ let package = Package(
             name: "HTTPSemantics", dependencies: ["PrefetchModel"], swiftSettings: strict),
         .target(
             name: "Transfers",
-            dependencies: ["CCurl", "FileOutput", "PrefetchModel", "Threading", "URLParsing"],
+            dependencies: [
+                "CCurl", "CLinux", "CXML", "CZlib", "FileOutput", "PrefetchModel", "Threading",
+                "URLParsing",
+            ],
             swiftSettings: strict),
         .target(
             name: "URLParsing", dependencies: ["CCurl", "PrefetchModel"], swiftSettings: strict),

@@ -42,13 +42,23 @@ extension EntryMachine {
                 // The two parts may belong to different bodies, whatever the origin claims.
                 return fetchWhole(context)
             }
-            return fail(failure, context)
+            return fail(namingRedirect(failure), context)
         case .underivable(let failure):
             if failure.reason.isExclusion {
                 return finish(.excluded(message: failure.message, reason: failure.reason))
             }
             return finish(failure, .ours)
         }
+    }
+
+    /// The failure of a body that is no image, with the URL that it came from after a redirect: a
+    /// page to sign in, for instance.
+    private func namingRedirect(_ failure: Failure) -> Failure {
+        let target = journey.route.target.withoutCredentials
+        guard failure.reason == .notAnImage, target != entry.url.withoutCredentials else {
+            return failure
+        }
+        return Failure(failure.reason, "\(failure.message), after a redirect to \(target)")
     }
 
     /// Takes the stored part of a body that broke off; nil when it could not be stored.

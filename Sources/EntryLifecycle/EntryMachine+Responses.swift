@@ -36,8 +36,7 @@ extension EntryMachine {
         case _ where response.isRedirect:
             return follow(response, redirectRule, cost, context)
         default:
-            return fail(
-                Failure(.httpStatus, EntryMachine.message(ofStatus: response.status)), context)
+            return fail(Failure(.httpStatus, EntryMachine.message(of: response)), context)
         }
     }
 
@@ -223,6 +222,15 @@ extension EntryMachine {
 
     package static func message(ofStatus status: Int) -> String {
         "HTTP \(status)\(Advice.about(httpStatus: status).map { ": \($0)" } ?? "")"
+    }
+
+    /// The status, the reason that the response gives, and an advice.
+    package static func message(of response: Response) -> String {
+        guard let reason = response.reason else { return message(ofStatus: response.status) }
+        let advice =
+            reason.lowercased().contains("expired")
+            ? Advice.expiredURL : Advice.about(httpStatus: response.status)
+        return "HTTP \(response.status) (\(reason))\(advice.map { ": \($0)" } ?? "")"
     }
 
     private func expiry(

@@ -255,6 +255,37 @@ struct TransferLoopTests {
         }
     }
 
+    @Test(arguments: ["gzip", "gzip, aws-chunked", "aws-chunked", "UTF-8", "none"])
+    func undoesKnownCodings(coding: String) async throws {
+        try await withOrigin { origin in
+            let half = Self.bytes.count / 2
+            let compressed =
+                Encodings.encoded(Array(Self.bytes[..<half]), .gzip)
+                + Encodings.encoded(Array(Self.bytes[half...]), .gzip)
+                + [UInt8](repeating: 0, count: 20)
+            var response = Response.image(coding.contains("gzip") ? compressed : Self.bytes)
+            response.headers.append(("Content-Encoding", coding))
+            origin.serve("/a", response)
+            // A second response on the same connection has its own coding.
+            origin.serve("/b", .image(Self.bytes))
+            let base = "http://127.0.0.1:\(origin.port)"
+            let results = try await completions(of: [base + "/a", base + "/b", base + "/a"])
+            for index in 0..<3 { #expect(try body(results[index]) == Self.bytes) }
+        }
+    }
+
+    @Test func blamesTheOriginForACutCompressedBody() async throws {
+        try await withOrigin { origin in
+            var response = Response.image(Array(Encodings.encoded(Self.bytes, .gzip).dropLast(9)))
+            response.headers.append(("Content-Encoding", "gzip"))
+            origin.serve("/a", response)
+            let result = try await completions(of: ["http://127.0.0.1:\(origin.port)/a"])[0]
+            let failure = try failure(result)
+            #expect(failure.reason == .interrupted)
+            #expect(failure.message == "the compressed body ends too early")
+        }
+    }
+
     @Test func blamesTheOriginForAnEndlessHeaderLine() async throws {
         try await withOrigin { origin in
             var response = Response.image(Self.bytes)

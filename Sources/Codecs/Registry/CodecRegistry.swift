@@ -42,12 +42,21 @@ func acceptedFormat(
     of source: UnsafeRawBufferPointer, _ others: OtherFormats
 ) throws(CodecError) -> ImageFormat {
     guard !source.isEmpty else { throw .notAnImage("no bytes") }
-    guard let format = sniffed(source) else { throw .notAnImage("unrecognised file signature") }
+    guard let format = sniffed(source) else { throw .notAnImage(foreignContent(source)) }
     if [.avif, .heif].contains(format), let text = HEIFContainer.refusal(of: source) {
         throw .unsupported(text)
     }
     if format.codec == nil { try others.check("\(format.rawValue) is not decoded") }
     return format
+}
+
+/// The kind of a file that is no image: a page in its place is the most frequent one.
+private func foreignContent(_ source: UnsafeRawBufferPointer) -> String {
+    let head = String(decoding: source.prefix(1024), as: UTF8.self).lowercased()
+    let text = head.drop { $0.isWhitespace || $0 == "\u{FEFF}" }
+    guard text.first == "<" else { return "unrecognised file signature" }
+    let isPage = ["<!doctype html", "<html", "<head", "<body"].contains(where: text.contains)
+    return isPage ? "an HTML page" : "unrecognised file signature"
 }
 
 extension OtherFormats {

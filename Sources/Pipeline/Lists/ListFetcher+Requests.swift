@@ -149,7 +149,7 @@ extension ListFetcher {
 extension MissingList {
     fileprivate init(_ response: Response) {
         self.init(
-            Failure(.httpStatus, EntryMachine.message(ofStatus: response.status)),
+            Failure(.httpStatus, EntryMachine.message(of: response)),
             httpStatus: response.status,
             retryAfter: Response.isRefusalForPace(response.status)
                 ? RetryAfter.delay(of: response.fields, receivedAt: response.receivedAt) : nil)

@@ -9,6 +9,8 @@ package struct Response: Sendable {
     package let redirect: Redirect?
     /// The arrival of its last byte.
     package let receivedAt: Timestamp
+    /// The reason that an error gives, on one line; nil without one.
+    package var reason: String?
 
     /// The statuses of a whole image: 200, 203 of a proxy that changed the fields, and
     /// 201 and 226, which servers send in its place.

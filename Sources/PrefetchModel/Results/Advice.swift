@@ -11,6 +11,9 @@ package enum Advice {
         }
     }
 
+    /// The advice about a URL with a signature that has expired.
+    package static let expiredURL = "list the image by a new URL"
+
     /// Returns the advice about a host where images fail for this cause; nil if no flag helps.
     package static func about(_ cause: HostFailures.Cause) -> String? {
         switch cause.reason {

@@ -13,12 +13,25 @@ struct HeaderSections {
     private(set) var framingProblem: String?
     /// Whether a line that begins with a blank would continue a framing field.
     private var isInFramingField = false
+    /// The values of `Content-Encoding` in the last head.
+    private var codings: [String] = []
+    /// Undoes them; nil if libcurl does, or nothing is to be undone.
+    private(set) var decoder: ContentDecoder?
+    /// Whether the body may be decoded here. The requests of services expect no coding.
+    private let mayDecode: Bool
 
     /// libcurl has this limit for the final head, and none for interim responses and trailers.
     static let maximumBytes = 300 << 10
     /// libcurl compares all names for each field that it hands out: 45,000 fields took 17 seconds,
     /// 1,000 take some ten milliseconds.
     static let maximumLines = 1000
+
+    init(mayDecode: Bool) {
+        self.mayDecode = mayDecode
+    }
+
+    /// Whether libcurl leaves the body as it is.
+    var leavesContent: Bool { decoder != nil || ContentCodings(codings) == .none }
 
     /// Takes one line of a header section, its final empty line included.
     ///
@@ -40,12 +53,18 @@ struct HeaderSections {
             // Interim responses and a proxy's response to CONNECT frame no body.
             framingProblem = nil
             isInFramingField = false
+            (codings, decoder) = ([], nil)
         } else if line.count <= 2,
             line.elementsEqual("\r\n".utf8) || line.elementsEqual("\n".utf8)
         {
             isComplete = true
         } else if !isComplete {
             judge(line)
+            if let value = HeaderLine.value(of: "content-encoding", in: line) {
+                codings.append(String(decoding: value, as: UTF8.self))
+                let isOurs = mayDecode && ContentCodings(codings) == .zlib
+                decoder = isOurs ? ContentDecoder() : nil
+            }
         }
         return nil
     }

@@ -268,10 +268,8 @@ final class ActiveTransfer {
             cookies.received(line.count + progress.request.url.text.utf8.count + 64)
         }
         if line.starts(with: "HTTP/".utf8) { handle.decodeContent() }
-        if let codings = HeaderLine.value(of: "content-encoding", in: line),
-            !EasyHandle.knows(codings: String(decoding: codings, as: UTF8.self))
-        {
-            handle.passContentThrough()
+        if HeaderLine.value(of: "content-encoding", in: line) != nil {
+            progress.leavesContent ? handle.passContentThrough() : handle.decodeContent()
         }
         return true
     }
@@ -350,6 +348,17 @@ final class ActiveTransfer {
         _ code: CURLcode, of request: TransferRequest, status: Int?
     ) -> TransferFailure {
         if let failure = addresses.failure(code) ?? proxyFailure(code) { return failure }
+        if TransferFailure.refusesCertificate(handle.errorText) {
+            let hasCertificate =
+                !request.isForeign && settings.configuration.requests.clientCertificate != nil
+            return TransferFailure(
+                Failure(
+                    .tls,
+                    hasCertificate
+                        ? "the origin refuses the client certificate of --cert"
+                        : "the origin requires a client certificate; see --cert"),
+                httpStatus: status, curlCode: Int(code.rawValue), persistence: .untrusted)
+        }
         let phase: TransferFailure.TransferPhase =
             handle.timeToRequest != nil ? .answering : .connecting
         let message =

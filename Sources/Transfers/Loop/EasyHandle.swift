@@ -240,18 +240,6 @@ final class EasyHandle {
         fieldsInForce = list
     }
 
-    /// The content codings that libcurl knows, if it is built with them all.
-    private static let knownCodings: Set = [
-        "", "identity", "none", "gzip", "x-gzip", "deflate", "br", "zstd",
-    ]
-
-    /// Whether libcurl knows all codings that a value of `Content-Encoding` lists.
-    static func knows(codings value: String) -> Bool {
-        value.lowercased().split(separator: ",").allSatisfy { coding in
-            knownCodings.contains(String(coding.filter { !$0.isWhitespace }))
-        }
-    }
-
     /// Takes back ``passContentThrough()``.
     func decodeContent() {
         guard passesContentThrough else { return }
@@ -259,8 +247,7 @@ final class EasyHandle {
             ccurl_easy_set_long(pointer, CURLOPT_HTTP_CONTENT_DECODING, 1) != CURLE_OK
     }
 
-    /// Leaves the present body as it is sent, as browsers do: uploaders store text such as `UTF-8`
-    /// as the coding of their objects. Called before the body.
+    /// Leaves the present body as it is sent. Called before the body.
     func passContentThrough() {
         passesContentThrough =
             ccurl_easy_set_long(pointer, CURLOPT_HTTP_CONTENT_DECODING, 0) == CURLE_OK

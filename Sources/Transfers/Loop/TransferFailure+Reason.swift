@@ -93,6 +93,14 @@ extension TransferFailure {
         }
     }
 
+    /// Whether libcurl's message is that of a server's alert about the client's certificate
+    /// (RFC 8446 §6.2). With TLS 1.3 it arrives in place of the response.
+    static func refusesCertificate(_ text: String) -> Bool {
+        let text = text.lowercased()
+        return text.contains("alert")
+            && ["certificate", "unknown ca", "access denied"].contains(where: text.contains)
+    }
+
     /// A message for codes with a text in libcurl that describes other cases; nil for the rest.
     static func message(curlCode: CURLcode, in phase: TransferPhase) -> String? {
         switch (curlCode, phase) {

@@ -16,8 +16,9 @@ struct TransferProgress {
 
     /// The use of a response's body, decided at its first byte.
     private enum Handling {
-        /// Read up to ``drainedBytes`` to keep the connection.
-        case drained
+        /// Read up to ``drainedBytes`` to keep the connection. Its beginning may give the reason
+        /// of an error.
+        case drained(ErrorReason)
         /// Received whole and dropped.
         case dropped
         /// Written into the file of the request's exchange.
@@ -52,7 +53,7 @@ struct TransferProgress {
     private let configuration: TransferConfiguration
     let body: Body
     private(set) var bytesReceived = 0
-    private var sections = HeaderSections()
+    private var sections: HeaderSections
     var clock: TransferClock
     private var handling: Handling?
     /// The first result of ``framingProblem(of:)``: each look-up compares all field names.
@@ -74,6 +75,7 @@ struct TransferProgress {
         self.configuration = configuration
         self.body = body
         clock = TransferClock(startedAt: startedAt)
+        sections = HeaderSections(mayDecode: request.exchange == nil)
     }
 
     // MARK: Sending
@@ -109,6 +111,11 @@ struct TransferProgress {
         return false
     }
 
+    /// Whether libcurl leaves the body as it is.
+    var leavesContent: Bool { sections.leavesContent }
+
+    private var decoder: ContentDecoder? { sections.decoder }
+
     /// Takes the next bytes of the body.
     mutating func receive(
         _ bytes: UnsafeRawBufferPointer, of head: some HeadReading,
@@ -130,7 +137,9 @@ struct TransferProgress {
         }
         switch handling {
         case .stored(let announcedBytes, _):
-            return store(bytes, announcedBytes: announcedBytes, of: head, at: now)
+            return decoder == nil
+                ? store(bytes, announcedBytes: announcedBytes, of: head, at: now)
+                : decode(bytes, announcedBytes: announcedBytes, of: head, at: now)
         case .dropped:
             bytesReceived += bytes.count
             let most = configuration.limits.maximumBodySize
@@ -140,8 +149,10 @@ struct TransferProgress {
             return .taken
         case .written(let file, let offset):
             return write(bytes, to: file, at: offset, of: head)
-        case .drained:
+        case .drained(var reason):
             bytesReceived += bytes.count
+            note(bytes, in: &reason)
+            self.handling = .drained(reason)
             return bytesReceived > TransferProgress.drainedBytes ? .refused : .taken
         }
     }
@@ -159,6 +170,33 @@ struct TransferProgress {
         }
         bytesReceived += bytes.count
         return .taken
+    }
+
+    /// Notes the beginning of an error's body, decoded. One that cannot be decoded says nothing.
+    private func note(_ bytes: UnsafeRawBufferPointer, in reason: inout ErrorReason) {
+        guard let decoder else { return reason.append(bytes) }
+        _ = try? decoder.decode(bytes) { part in
+            reason.append(part)
+            return true
+        }
+    }
+
+    /// Decodes and stores the next bytes of the body.
+    private mutating func decode(
+        _ bytes: UnsafeRawBufferPointer, announcedBytes: Int?, of head: some HeadReading,
+        at now: ContinuousClock.Instant
+    ) -> Reception {
+        guard let decoder else { return .refused }
+        var reception = Reception.taken
+        do {
+            _ = try decoder.decode(bytes) { part in
+                reception = store(part, announcedBytes: announcedBytes, of: head, at: now)
+                return reception == .taken
+            }
+        } catch {
+            return refuse(error.reason, error.message)
+        }
+        return reception
     }
 
     private func bodyLimit(_ head: some HeadReading) -> ByteCount {
@@ -180,7 +218,7 @@ struct TransferProgress {
             let message =
                 if announced > limit.bytes {
                     "the announced body is larger than --max-filesize (\(limit))"
-                } else if head.isEncoded {
+                } else if decoder != nil || head.isEncoded {
                     "the body is larger than --max-filesize (\(limit)) when it is decompressed"
                 } else {
                     "the body is larger than --max-filesize (\(limit))"
@@ -224,19 +262,20 @@ struct TransferProgress {
                 ofType: head.fields.first("content-type"))
             {
                 refusal = .body(failure)
-                return .drained
+                return .drained(ErrorReason())
             }
             if request.bodyUse == .dropped { return .dropped }
             let announced = head.announcedLength
             if let judge = request.judge {
                 inspection = BodyInspection(
-                    judge: judge, totalBytes: head.isEncoded ? nil : announced)
+                    judge: judge,
+                    totalBytes: decoder != nil || head.isEncoded ? nil : announced)
             }
             return .stored(announcedBytes: announced, total: nil)
         }
         guard status == 206, let continuation = request.continuation,
             case .continues(let total) = continuation.judge(head.fields)
-        else { return .drained }
+        else { return .drained(ErrorReason()) }
         body.leaveGap(continuation.offset)
         return .stored(announcedBytes: head.announcedLength, total: total)
     }
@@ -268,7 +307,13 @@ struct TransferProgress {
         failure: () -> TransferFailure
     ) -> TransferEnding {
         let status = response?.status
-        if let response = bodiless(response) { return TransferEnding(.response(response, nil)) }
+        if var response = bodiless(response) {
+            // Without a body the fields alone may give one.
+            var reason = ErrorReason()
+            if case .drained(let found) = handling { reason = found }
+            response.reason = reason.text(status: response.status, fields: response.fields)
+            return TransferEnding(.response(response, nil))
+        }
         if let ending = ending(of: response, code) { return ending }
         if response != nil, let problem = framingProblem(of: head) {
             return interrupted(problem, status)
@@ -280,6 +325,9 @@ struct TransferProgress {
             return TransferEnding(.failure(failure()), interruptedBody(response, of: head))
         }
         if request.exchange != nil { return TransferEnding(.response(response, body)) }
+        if storesBody, decoder?.isAtEnd == false {
+            return interrupted("the compressed body ends too early", status)
+        }
         if case .stored(_, let total?) = handling, body.count != total {
             return interrupted(
                 "the rest ended at \(body.count) of \(total) bytes", status,

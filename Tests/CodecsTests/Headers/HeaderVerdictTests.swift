@@ -55,7 +55,7 @@ struct HeaderVerdictTests {
         }
         #expect(
             verdict(HeaderVerdictTests.page.prefix(256))
-                == .refused(.notAnImage("unrecognised file signature")))
+                == .refused(.notAnImage("an HTML page")))
     }
 
     /// Steps that count frames are planned before any frame has arrived.
@@ -167,7 +167,7 @@ struct HeaderVerdictTests {
         let page = HeaderVerdictTests.page
         #expect(
             page.withUnsafeBytes { HeaderVerdict(onFormatOf: $0) }
-                == .refused(.notAnImage("unrecognised file signature")))
+                == .refused(.notAnImage("an HTML page")))
         for image in Samples.jpegs + Samples.pngs where image.count >= 256 {
             #expect(image.withUnsafeBytes { HeaderVerdict(onFormatOf: $0) } == .passed)
         }

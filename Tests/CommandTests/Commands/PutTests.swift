@@ -202,7 +202,7 @@ struct PutTests {
             case .missing: "cannot read: No such file or directory"
             case .folder: "cannot read: Is a directory"
             case .empty: "no bytes"
-            case .page: "unrecognised file signature"
+            case .page: "an HTML page"
             case .cut: "the data ends before the image does"
             case .large: ": larger than --max-filesize (16 B)"
             case .manyPixels: "more than --max-pixels"

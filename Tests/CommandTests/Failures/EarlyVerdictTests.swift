@@ -37,7 +37,7 @@ struct EarlyVerdictTests {
                     "\(run.result)")
                 for entry in run.report.entries where entry.outcome == "failed" {
                     #expect(entry.verdict == "failed/not-an-image")
-                    #expect(entry.message == "unrecognised file signature")
+                    #expect(entry.message == "an HTML page")
                     #expect(entry.httpStatus == 200 && entry.contentType == "text/html")
                     #expect(entry.attempts == 1)
                     #expect((1..<Self.much).contains(entry.bytesReceived))

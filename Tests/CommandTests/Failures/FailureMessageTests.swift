@@ -29,6 +29,22 @@ struct FailureMessageTests {
             Response(403), [],
             "HTTP 403: access is denied; see --user, --netrc, --header and --user-agent"),
         Case(
+            Response(
+                403,
+                body: Array(
+                    "<Error><Code>AccessDenied</Code><Message>Request has expired</Message></Error>"
+                        .utf8), type: "application/xml"), [],
+            "HTTP 403 (Request has expired, AccessDenied): list the image by a new URL"),
+        Case(
+            Response(
+                403, headers: [("cf-mitigated", "challenge")], body: Array("<html>".utf8),
+                type: "text/html"), [],
+            "HTTP 403 (a challenge for browsers): access is denied; see --user"),
+        Case(
+            Response(500, body: Array("out of tea\n".utf8), type: "text/plain"),
+            ["--retries", "0"],
+            "HTTP 500 (out of tea)"),
+        Case(
             .image(picture), ["--max-filesize", "100"],
             "the announced body is larger than --max-filesize (100 B)"),
         Case(
@@ -54,6 +70,24 @@ struct FailureMessageTests {
                 let message = try #require(run.report.entries.first?.message, "\(run.result)")
                 #expect(message.contains(test.message), "\(message)")
                 #expect(run.result.error.contains(test.message), "\(run.result)")
+            }
+        }
+    }
+
+    /// A page to sign in, with status 200, often stands in place of an image.
+    @Test(arguments: [true, false])
+    func aPageIsNamedWithItsRedirect(isRedirected: Bool) async throws {
+        try await withOrigin { origin in
+            let page = Response(
+                body: Array("\n<!DOCTYPE html><title>Sign in</title>".utf8), type: "text/html")
+            origin.serve("/in", page)
+            origin.serve("/a.png", isRedirected ? .redirect(to: "/in?token=secret") : page)
+            try await withWorkspace { workspace in
+                let run = try await workspace.prefetch([origin.url("/a.png")])
+                let message = try #require(run.report.entries.first?.message, "\(run.result)")
+                let place = isRedirected ? ", after a redirect to \(origin.url("/in"))?token=" : ""
+                #expect(message.hasPrefix("an HTML page\(place)"), "\(message)")
+                #expect(!message.contains("secret"), "\(message)")
             }
         }
     }

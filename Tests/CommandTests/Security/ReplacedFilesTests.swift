@@ -195,7 +195,7 @@ struct ReplacedFilesTests {
             let calls = trace.split(separator: "\n").compactMap { line in
                 line.firstMatch(of: /(fsync|syncfs|renameat)\(/).map { String($0.output.1) }
             }
-            // The tag of the thumbnails comes first.
+            // The tag of the thumbnails is first.
             #expect(
                 calls == ["fsync", "renameat", "fsync", "syncfs"]
                     + [String](repeating: "renameat", count: 4) + ["fsync", "fsync"], "\(trace)")
