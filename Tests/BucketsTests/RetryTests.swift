@@ -46,7 +46,7 @@ struct RetryTests {
     @Test(arguments: [
         (problem(403, "AccessDenied"), "these credentials may not do that"),
         (problem(403, "SignatureDoesNotMatch"), "check the secret key"),
-        (problem(403, "RequestTimeTooSkewed"), "the clock of this machine is wrong"),
+        (problem(403, "RequestTimeTooSkewed"), "set the clock of this machine"),
         (problem(404, "NoSuchBucket"), "create the bucket first"),
         (
             problem(301, "PermanentRedirect", headers: [("x-amz-bucket-region", "ap-south-1")]),

@@ -44,6 +44,7 @@ struct SettingsTests {
         #expect(found.region == "eu-north-1")
         #expect(found.address == "http://127.0.0.1:9000")
         #expect(found.authorityFile == "/ca.pem")
+        #expect(found.addressing == .path)
     }
 
     @Test func readsTheSettingsOfAProfile() {
@@ -52,6 +53,31 @@ struct SettingsTests {
         #expect(found.credentials?.accessKey == "OTHER")
         #expect(found.region == "ap-south-1")
         #expect(found.address == nil)
+    }
+
+    /// The section of services has an endpoint for each service.
+    @Test func readsTheEndpointOfAService() {
+        let text = """
+            [default]
+            services = mine
+            endpoint_url = http://all
+            s3 =
+              addressing_style = virtual
+            [services other]
+            s3 =
+              endpoint_url = http://other
+            [services mine]
+            ec2 =
+              endpoint_url = http://ec2
+            s3 =
+              endpoint_url = http://objects
+              max_concurrent_requests = 3
+            """
+        let found = ObjectSettings(variable: { $0 == "HOME" ? "/h" : nil }) {
+            $0 == "/h/.aws/config" ? Array(text.utf8) : nil
+        }
+        #expect(found.address == "http://objects")
+        #expect(found.addressing == .host)
     }
 
     @Test func variablesComeFirst() {

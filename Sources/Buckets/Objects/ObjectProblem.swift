@@ -27,7 +27,27 @@ struct ObjectProblem {
 
     var isSlowDown: Bool { status == 503 || status == 429 || code == "SlowDown" }
 
-    var isOfExpiredToken: Bool { code == "ExpiredToken" || code == "ExpiredTokenException" }
+    /// A change to the requests that may satisfy the service.
+    enum RequestChange: Hashable {
+        case newKeys, clock, contentDigest, bucketInHost
+    }
+
+    var change: RequestChange? {
+        let text = message.lowercased()
+        let styles = ["virtual host", "virtual-host", "virtual style", "virtual-style"]
+        if styles.contains(where: text.contains) { return .bucketInHost }
+        switch code {
+        case "ExpiredToken", "ExpiredTokenException", "TokenRefreshRequired": return .newKeys
+        case "RequestTimeTooSkewed", "RequestExpired": return .clock
+        case "MissingContentMD5": return .contentDigest
+        case "InvalidRequest", "InvalidArgument", "MissingParameter":
+            return text.contains("content-md5") ? .contentDigest : nil
+        // Alibaba, Tencent, Huawei.
+        case "SecondLevelDomainForbidden", "PathStyleDomainForbidden", "VirtualHostDomainRequired":
+            return .bucketInHost
+        default: return nil
+        }
+    }
 
     func error(
         _ key: String, of storage: ObjectStorage, attempts: Int
@@ -40,8 +60,14 @@ struct ObjectProblem {
         // The region of the bucket.
         let region = answer.fields.first("x-amz-bucket-region")
         switch (status, code) {
+        case _ where change == .bucketInHost:
+            hint =
+                "the service wants the bucket in the host's name: --sink-addressing host, or "
+                + "addressing_style = virtual in ~/.aws/config; AWS_ENDPOINT_URL_S3 needs a name"
+        case _ where change == .newKeys:
+            hint = "the session token has expired, and no newer keys were found"
         case (_, "NoSuchBucket"): hint = "create the bucket first; `prefetch` does not"
-        case (_, "RequestTimeTooSkewed"): hint = "the clock of this machine is wrong"
+        case (_, "RequestTimeTooSkewed"): hint = "set the clock of this machine"
         case (_, "SignatureDoesNotMatch"), (_, "InvalidAccessKeyId"):
             hint = "check the secret key, and AWS_REGION (now \(storage.endpoint.region))"
         case (300...399, _) where region == nil && code.isEmpty:

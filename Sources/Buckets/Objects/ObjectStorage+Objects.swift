@@ -21,6 +21,7 @@ extension ObjectStorage {
         var request = Request(.put, key: location.key(name))
         request.fields = [HeaderField(name: "Content-Type", value: mediaType)]
         request.digest = digest
+        request.isOfNewObject = true
         request.exchange.content = content
         if case .file(let file, offset: 0, let count) = content,
             count > ObjectStorage.largestPut.bytes
@@ -89,6 +90,7 @@ extension ObjectStorage {
     ) throws {
         var begin = Request(.post, key: key)
         begin.query = [("uploads", "")]
+        begin.isOfNewObject = true
         begin.fields = [HeaderField(name: "Content-Type", value: mediaType)]
         let answer = ObjectElements(try perform(begin).body)
         guard let upload = answer["UploadId"], !upload.isEmpty else {

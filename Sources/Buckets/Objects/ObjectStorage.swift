@@ -1,6 +1,7 @@
 import Hashing
 package import PrefetchModel
 import Scheduling
+import Threading
 package import Transfers
 import URLParsing
 
@@ -8,6 +9,11 @@ import URLParsing
 package final class ObjectStorage: Sendable {
     package let location: ObjectLocation
     let endpoint: ObjectEndpoint
+    private let options: ObjectOptions
+    private let rules: Monitor<ServiceRules>
+    private let wallClock: @Sendable () -> Timestamp
+    /// The variable or setting with the authorities of the service; nil for the run's.
+    private let authorityFile: String?
     private let keys: ObjectKeys
     private let client: ServiceClient
 
@@ -17,18 +23,28 @@ package final class ObjectStorage: Sendable {
     /// contents of a file, nil if it cannot be read.
     package init(
         _ location: ObjectLocation, credentials choice: CredentialChoice,
-        transfers: TransferConfiguration, until deadline: ContinuousClock.Instant? = nil,
-        variable: (String) -> String?, file: (String) -> [UInt8]?,
+        options: ObjectOptions = ObjectOptions(), transfers: TransferConfiguration,
+        until deadline: ContinuousClock.Instant? = nil,
+        variable: @escaping @Sendable (String) -> String?,
+        file: @escaping @Sendable (String) -> [UInt8]?,
         wallClock: @escaping @Sendable () -> Timestamp
     ) throws {
         try CurlLibrary.load()
         let settings = ObjectSettings(variable: variable, file: file)
         try settings.check(for: location, choice)
         self.location = location
+        self.options = options
+        self.wallClock = wallClock
+        authorityFile = settings.authorityFile
         endpoint = ObjectEndpoint(
-            bucket: location.bucket, address: settings.address, region: settings.region)
+            bucket: location.bucket, address: settings.address, region: settings.region,
+            options.addressing == .auto ? settings.addressing : options.addressing)
+        rules = Monitor(ServiceRules(isInHost: endpoint.isInHost))
         keys = ObjectKeys(
             choice: choice, fixed: settings.credentials,
+            read: { ObjectSettings(variable: variable, file: file).credentials },
+            process: settings.credentials == nil
+                ? settings.process.map { CredentialProcess(command: $0.command) } : nil,
             service: MetadataService(
                 transfers, until: deadline, variable: variable, file: file, wallClock: wallClock),
             wallClock: wallClock)
@@ -63,6 +79,8 @@ package final class ObjectStorage: Sendable {
         var fields: [HeaderField] = []
         /// The content's; nil for none.
         var digest: ContentDigest?
+        /// Whether it makes an object.
+        var isOfNewObject = false
         /// Without a signature.
         var exchange = ServiceExchange()
 
@@ -77,14 +95,17 @@ package final class ObjectStorage: Sendable {
 
     /// Sends a request until it succeeds or fails permanently.
     func perform(_ request: Request) throws -> ServiceAnswer {
-        var mayRenew = true
+        var tried: Set<ObjectProblem.RequestChange> = []
+        var used: ObjectCredentials?
         let (result, attempts) = try client.perform {
-            try signed(request)
+            used = try keys.current()
+            return signed(request, by: used)
         } judge: { answer in
             guard !answer.isSuccess else { return .final }
             let problem = ObjectProblem(answer)
-            if problem.isOfExpiredToken, mayRenew, keys.forget() {
-                mayRenew = false
+            if let change = problem.change, tried.insert(change).inserted,
+                apply(change, to: answer, refusing: used)
+            {
                 return .outdated
             }
             return problem.isTransient ? .transient(isSlowDown: problem.isSlowDown) : .final
@@ -97,9 +118,41 @@ package final class ObjectStorage: Sendable {
         }
     }
 
-    private func signed(_ request: Request) throws -> TransferRequest {
-        let credentials = try keys.current()
-        var fields = request.fields
+    /// Changes later requests.
+    ///
+    /// - Returns: whether the same one may succeed now.
+    private func apply(
+        _ change: ObjectProblem.RequestChange, to answer: ServiceAnswer,
+        refusing used: ObjectCredentials?
+    ) -> Bool {
+        switch change {
+        case .newKeys: keys.replace(used)
+        case .clock: rules.withLock { $0.noteClock(of: answer) }
+        case .contentDigest:
+            rules.withLock { rules in
+                rules.needsContentDigest = true
+                return true
+            }
+        case .bucketInHost:
+            rules.withLock { rules in
+                rules.isInHost = endpoint.mayBeInHost
+                return endpoint.mayBeInHost
+            }
+        }
+    }
+
+    private func signed(
+        _ request: Request, by credentials: ObjectCredentials?
+    ) -> TransferRequest {
+        let rules = rules.withLock { $0 }
+        var fields = request.fields + options.fields
+        if request.isOfNewObject { fields += options.fieldsOfNewObjects }
+        if rules.needsContentDigest, request.exchange.method == .put,
+            let digest = ContentMD5.base64(of: request.exchange.content)
+        {
+            fields.append(HeaderField(name: "Content-MD5", value: digest))
+        }
+        if let date = rules.dateField(at: wallClock()) { fields.append(date) }
         let digest = request.digest ?? ObjectStorage.emptyDigest
         fields.append(HeaderField(name: "x-amz-content-sha256", value: "\(digest)"))
         if let token = credentials?.sessionToken {
@@ -110,7 +163,8 @@ package final class ObjectStorage: Sendable {
             (Credentials(user: $0.accessKey, password: $0.secretKey), endpoint.region)
         }
         return TransferRequest(
-            to: endpoint.url(key: request.key, query: request.query), fields: fields,
+            to: endpoint.url(
+                key: request.key, query: request.query, isInHost: rules.isInHost), fields: fields,
             exchange: exchange)
     }
 
@@ -121,10 +175,17 @@ package final class ObjectStorage: Sendable {
         if failure.failure == ServiceExchange.shortFile || failure.reason == .tooLarge {
             return ObjectStorageError(kind: .damaged, description: text)
         }
+        if failure.reason == .tls {
+            return ObjectStorageError(
+                description: text,
+                hint: authorityFile.map { "AWS_CA_BUNDLE, or ca_bundle in ~/.aws/config, is \($0)" }
+                    ?? "AWS_CA_BUNDLE or --cacert names the certificates of a private authority")
+        }
         guard failure.isTransient else { return ObjectStorageError(description: text) }
         return ObjectStorageError(
             description: attempts > 1 ? "\(text), \(attempts) times" : text,
-            hint: "is \(endpoint.base) the right endpoint? AWS_ENDPOINT_URL_S3 sets it")
+            hint: "is \(endpoint.base(isInHost: rules.withLock(\.isInHost))) the right endpoint? "
+                + "AWS_ENDPOINT_URL_S3 sets it")
     }
 }
 
@@ -141,7 +202,13 @@ extension ObjectSettings {
                     hint: "set AWS_ENDPOINT_URL_S3, like https://minio.example:9000")
             }
         }
-        if choice == .auto, credentials == nil {
+        if choice == .auto, credentials == nil, let process {
+            guard CredentialProcess.isTrusted(process.file) else {
+                throw UserError(
+                    .failed, process.file, "others may have written its credential_process",
+                    hint: "chown it to yourself, and chmod go-w")
+            }
+        } else if choice == .auto, credentials == nil {
             throw UserError(
                 .failed, "\(location)", "no credentials (profile '\(profile)')",
                 hint: "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY or write "

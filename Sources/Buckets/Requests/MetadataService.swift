@@ -1,5 +1,4 @@
 import PrefetchModel
-import Reporting
 import Scheduling
 import Transfers
 
@@ -78,15 +77,9 @@ struct MetadataService: Sendable {
                 decoding: try request(roles, fields).prefix { $0 > 0x20 }, as: UTF8.self)
             answer = try request(roles + role, fields)
         }
-        let texts = JSONMember.members(of: answer)?.filter(\.isString) ?? []
-        let members = Dictionary(texts.map { ($0.name, $0.text) }, uniquingKeysWith: { $1 })
-        guard let accessKey = members["AccessKeyId"], let secretKey = members["SecretAccessKey"]
-        else { throw failure("gives no keys") }
-        let credentials = ObjectCredentials(
-            accessKey: accessKey, secretKey: secretKey, sessionToken: members["Token"],
-            expiresAt: members["Expiration"].flatMap { text in
-                Array(text.utf8).withUnsafeBytes { Timestamp(text: $0) }
-            })
+        guard let credentials = ObjectCredentials(json: answer) else {
+            throw failure("gives no keys")
+        }
         guard credentials.arePrintable else { throw failure("gives keys with control characters") }
         return credentials
     }

@@ -2,7 +2,7 @@ import PrefetchModel
 import Threading
 
 /// The keys that sign requests.
-struct ObjectCredentials: Sendable {
+struct ObjectCredentials: Equatable, Sendable {
     let accessKey: String
     let secretKey: String
     /// Nil for permanent keys.
@@ -32,9 +32,12 @@ struct ObjectSettings {
     let address: String?
     let region: String
     let authorityFile: String?
+    let addressing: BucketAddressing
     let profile: String
     /// Nil without keys.
     let credentials: ObjectCredentials?
+    /// The program that gives keys where no other place does, and the file that names it.
+    let process: (command: String, file: String)?
 
     /// Reads the settings from the sources of ``ObjectStorage``.
     init(variable: (String) -> String?, file: (String) -> [UInt8]?) {
@@ -44,17 +47,29 @@ struct ObjectSettings {
             let bytes = path.flatMap(file)
             return bytes.map { ObjectSettings.section(name, in: $0) } ?? [:]
         }
+        // The settings of S3 stand indented below its name.
+        func nested(_ name: String) -> String { "s3.\(name)" }
         let configurationFile = variable("AWS_CONFIG_FILE") ?? folder.map { "\($0)/config" }
         var configuration = section("profile \(profile)", configurationFile)
         if configuration.isEmpty, profile == "default" {
             configuration = section(profile, configurationFile)
         }
-        let keys = section(
-            profile,
-            variable("AWS_SHARED_CREDENTIALS_FILE") ?? folder.map { "\($0)/credentials" })
+        let keyFile =
+            variable("AWS_SHARED_CREDENTIALS_FILE") ?? folder.map { "\($0)/credentials" }
+        let keys = section(profile, keyFile)
+        let programs = [(keys, keyFile), (configuration, configurationFile)]
+        process =
+            programs.lazy.compactMap { settings, path in
+                guard let command = settings["credential_process"], let path else { return nil }
+                return (command, path)
+            }.first
+        let services =
+            configuration["services"].map { section("services \($0)", configurationFile) } ?? [:]
         address =
             variable("AWS_ENDPOINT_URL_S3") ?? variable("AWS_ENDPOINT_URL")
-            ?? configuration["endpoint_url"]
+            ?? services[nested("endpoint_url")] ?? configuration["endpoint_url"]
+        let style = configuration[nested("addressing_style")]
+        addressing = style == "virtual" ? .host : style == "path" ? .path : .auto
         region =
             variable("AWS_REGION") ?? variable("AWS_DEFAULT_REGION") ?? configuration["region"]
             ?? "us-east-1"
@@ -73,20 +88,23 @@ struct ObjectSettings {
     }
 
     /// The settings of a section: lines `name = value` below `[section]`. Comments begin with `#`
-    /// or `;`, and indented lines belong to the setting above them.
+    /// or `;`. Indented lines belong to the setting above them, and are `setting.name` here.
     private static func section(_ name: String, in bytes: [UInt8]) -> [String: String] {
         var settings: [String: String] = [:]
         var isWanted = false
+        var parent = ""
         for line in String(decoding: bytes, as: UTF8.self).split(whereSeparator: \.isNewline) {
-            guard let first = line.first, !first.isWhitespace, first != "#", first != ";" else {
-                continue
-            }
-            if first == "[" {
+            let content = line.drop(while: \.isWhitespace)
+            guard let first = content.first, first != "#", first != ";" else { continue }
+            let isNested = content.startIndex > line.startIndex
+            if first == "[", !isNested {
                 let title = line.dropFirst().prefix { $0 != "]" }
                 isWanted = title.split(separator: " ").joined(separator: " ") == name
             } else if isWanted, let equals = line.firstIndex(of: "=") {
                 let value = line[line.index(after: equals)...].trimmed
-                settings[line[..<equals].trimmed.lowercased()] = value.isEmpty ? nil : value
+                let name = line[..<equals].trimmed.lowercased()
+                if !isNested { parent = name }
+                settings[isNested ? "\(parent).\(name)" : name] = value.isEmpty ? nil : value
             }
         }
         return settings
@@ -120,12 +138,17 @@ struct ObjectKeys: Sendable {
         }
     }
 
-    let choice: CredentialChoice
-    let fixed: ObjectCredentials?
-    let service: MetadataService
-    let wallClock: @Sendable () -> Timestamp
+    private let choice: CredentialChoice
+    /// The keys of the environment or a file, as they were read last.
+    private let fixed: Monitor<ObjectCredentials?>
+    /// Reads these keys again.
+    private let read: @Sendable () -> ObjectCredentials?
+    private let service: MetadataService
+    /// Nil unless the keys are those of a program.
+    private let process: CredentialProcess?
+    private let wallClock: @Sendable () -> Timestamp
     private let temporary = Monitor(Temporary())
-    /// Held during a request to the metadata service.
+    /// Held while new keys are requested.
     private let renewal = Monitor(())
 
     /// Temporary credentials are renewed this long before they expire.
@@ -133,13 +156,27 @@ struct ObjectKeys: Sendable {
     /// The time between two requests while the last keys are valid.
     private static let renewalInterval = Duration.seconds(60)
 
+    init(
+        choice: CredentialChoice, fixed: ObjectCredentials?,
+        read: @escaping @Sendable () -> ObjectCredentials?, process: CredentialProcess?,
+        service: MetadataService, wallClock: @escaping @Sendable () -> Timestamp
+    ) {
+        self.choice = choice
+        self.fixed = Monitor(fixed)
+        self.read = read
+        self.service = service
+        self.process = process
+        self.wallClock = wallClock
+    }
+
     func stop() { service.stop() }
 
     /// The keys of a request; nil for unsigned ones.
     func current() throws -> ObjectCredentials? {
         switch choice {
         case .none: return nil
-        case .auto: return fixed
+        case .auto where process == nil: return fixed.withLock { $0 }
+        case .auto: break
         case .metadata: break
         }
         if let known = temporary.withLock({ $0.current(at: wallClock()) }) { return known }
@@ -148,7 +185,7 @@ struct ObjectKeys: Sendable {
             // Another thread may have renewed them.
             if let known = temporary.withLock({ $0.current(at: now) }) { return known }
             do {
-                let renewed = try service.credentials()
+                let renewed = try process?.credentials() ?? service.credentials()
                 temporary.withLock { $0.credentials = renewed }
             } catch {
                 // The last ones may be valid for some minutes.
@@ -163,11 +200,23 @@ struct ObjectKeys: Sendable {
         }
     }
 
-    /// Forgets temporary keys that were refused.
+    /// Replaces keys that have expired. Another program may have written new ones into the file.
     ///
-    /// - Returns: whether there may be others.
-    func forget() -> Bool {
-        temporary.withLock { $0.credentials = nil }
-        return choice == .metadata
+    /// - Returns: whether there are, or may be, others.
+    func replace(_ expired: ObjectCredentials?) -> Bool {
+        switch choice {
+        case .none: return false
+        case .auto where process == nil:
+            return fixed.withLock { fixed in
+                // Another thread may have read them.
+                if fixed == expired, let new = read(), new.arePrintable { fixed = new }
+                return fixed != expired
+            }
+        case .metadata, .auto:
+            temporary.withLock { temporary in
+                if temporary.credentials == expired { temporary.credentials = nil }
+            }
+            return true
+        }
     }
 }

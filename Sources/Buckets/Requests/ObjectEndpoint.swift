@@ -1,35 +1,61 @@
 import PrefetchModel
 
+/// The place of a bucket's name in URLs.
+package enum BucketAddressing: String, CaseIterable, Sendable {
+    /// In the host of Amazon's service; in the path of others, unless one refuses that.
+    case auto
+    /// `https://host/bucket/key`.
+    case path
+    /// `https://bucket.host/key`.
+    case host
+}
+
 /// The server of a bucket.
 struct ObjectEndpoint {
-    /// Scheme, host and perhaps port and path, without a final slash. It ends with the bucket's
-    /// path, or begins with its host.
-    let base: String
     let region: String
+    /// Whether the bucket is in the host's name at first.
+    let isInHost: Bool
+    /// Whether it may be there where the user has not chosen.
+    let mayBeInHost: Bool
+    private let bucket: String
+    private let scheme: Substring
+    /// Host and perhaps port and path, without a final slash.
+    private let place: Substring
 
     /// `address` is the URL of an S3-compatible service; nil for Amazon's.
-    init(bucket: String, address: String?, region: String) {
+    init(
+        bucket: String, address: String?, region: String, _ addressing: BucketAddressing = .auto
+    ) {
         self.region = region
-        if let address {
-            var address = address[...]
-            while address.hasSuffix("/") { address.removeLast() }
-            base = "\(address)/\(bucket)"
-        } else if bucket.contains(".") || bucket != bucket.lowercased() {
-            // The certificate has one level of names.
-            base = "https://s3.\(region).\(ObjectEndpoint.domain(of: region))/\(bucket)"
-        } else {
-            base = "https://\(bucket).s3.\(region).\(ObjectEndpoint.domain(of: region))"
-        }
+        self.bucket = bucket
+        let isAmazon = address == nil
+        var address = (address ?? "https://s3.\(region).\(ObjectEndpoint.domain(of: region))")[...]
+        while address.hasSuffix("/") { address.removeLast() }
+        let start = address.firstRange(of: "://")?.upperBound ?? address.startIndex
+        scheme = address[..<start]
+        place = address[start...]
+        // Amazon's certificate has one level of names.
+        let isName = !bucket.contains(".") && bucket == bucket.lowercased()
+        isInHost = addressing == .host || addressing == .auto && isAmazon && isName
+        let host = place.prefix { !":/".contains($0) }
+        // An address has no names below it.
+        let isAddress = host.hasPrefix("[") || host.allSatisfy { $0 == "." || $0.isNumber }
+        mayBeInHost = addressing == .auto && !isAddress && isName
     }
 
     private static func domain(of region: String) -> String {
         region.hasPrefix("cn-") ? "amazonaws.com.cn" : "amazonaws.com"
     }
 
+    /// The beginning of all URLs: it ends with the bucket's path, or begins with its host.
+    func base(isInHost: Bool) -> String {
+        isInHost ? "\(scheme)\(bucket).\(place)" : "\(scheme)\(place)/\(bucket)"
+    }
+
     /// The URL of an object, or of the bucket for an empty key. All but unreserved characters are
     /// encoded (RFC 3986 §2.3), as Signature Version 4 does.
-    func url(key: String, query: [(name: String, value: String)]) -> String {
-        let url = base + "/" + key.utf8.percentEncoded(except: "-._~/")
+    func url(key: String, query: [(name: String, value: String)], isInHost: Bool) -> String {
+        let url = base(isInHost: isInHost) + "/" + key.utf8.percentEncoded(except: "-._~/")
         let pairs = query.sorted { $0.name < $1.name }.map { name, value in
             [name, value].map { $0.utf8.percentEncoded(except: "-._~") }.joined(separator: "=")
         }

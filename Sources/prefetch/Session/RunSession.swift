@@ -183,7 +183,12 @@ struct RunSession {
         _ sink: Flags<SinkFlags>, _ configuration: RunConfiguration
     ) throws -> ObjectStorage? {
         guard let location = sink.sink else { return nil }
-        let storage = try SinkFlags.storage(location, sink.credentials, configuration)
+        var options = ObjectOptions()
+        options.addressing = sink.addressing
+        options.encryption = sink.encryption
+        options.storageClass = sink.storageClass
+        options.paysRequests = sink.requesterPays
+        let storage = try SinkFlags.storage(location, sink.credentials, options, configuration)
         _ = try storage.list("", after: "", limit: 1)
         return storage
     }

@@ -9,6 +9,7 @@ struct BucketFlags: FlagRows {
     static let flags = FlagTable(BucketFlags())
 
     let credentials = SinkFlags.flags.credentials
+    let requesterPays = SinkFlags.flags.requesterPays
     let connectTimeout = TransferLimitFlags.flags.connectTimeout
     let stallTimeout = TransferLimitFlags.flags.stallTimeout
     let timeout = TransferLimitFlags.flags.timeout
@@ -37,11 +38,15 @@ extension Flags<BucketFlags> {
         try apply(to: &settings)
         try Flags<RouteFlags>(self).applyEnvironment(to: &settings)
         settings.run.runLimits = Flags<RunLimitFlags>(self).limits()
-        return try SinkFlags.storage(location, self.credentials, settings.run)
+        var options = ObjectOptions()
+        options.paysRequests = self.requesterPays
+        return try SinkFlags.storage(location, self.credentials, options, settings.run)
     }
 }
 
 extension CredentialChoice: ExpressibleByArgument {}
+
+extension BucketAddressing: ExpressibleByArgument {}
 
 extension ObjectLocation: ExpressibleByArgument {
     package init?(argument: String) { self.init(argument) }
@@ -67,6 +72,30 @@ struct SinkFlags: FlagRows {
             nothing.
             """, inProjects: .refused)
 
+    let addressing = RunFlag<BucketAddressing>(
+        "sink-addressing", value: "style", default: .auto,
+        help: """
+            The place of the bucket's name: path (HOST/BUCKET) or host (BUCKET.HOST). auto takes \
+            Amazon's host, and otherwise the path, unless the service refuses it.
+            """, inProjects: .refused)
+
+    let encryption = RunFlag<String?>(
+        "sink-encryption", value: "how",
+        help: """
+            Have the service encrypt what --sink writes: AES256, aws:kms or aws:kms:KEY. Otherwise \
+            the bucket decides.
+            """, inProjects: .refused, check: .printable)
+
+    let storageClass = RunFlag<String?>(
+        "sink-storage-class", value: "name",
+        help: "Storage class of what --sink writes, like STANDARD_IA.", inProjects: .refused,
+        check: .printable)
+
+    let requesterPays = RunFlag<Bool>(
+        "sink-requester-pays",
+        help: "Pay for the requests to a bucket with requester pays.",
+        inProjects: .refused)
+
     /// Amazon's tools do not write larger files.
     private static let largestFile = 1 << 20
 
@@ -74,11 +103,12 @@ struct SinkFlags: FlagRows {
     ///
     /// - Throws: `UserError` if there are no credentials, or libcurl is missing.
     static func storage(
-        _ location: ObjectLocation, _ credentials: CredentialChoice,
+        _ location: ObjectLocation, _ credentials: CredentialChoice, _ options: ObjectOptions,
         _ configuration: RunConfiguration
     ) throws -> ObjectStorage {
         try ObjectStorage(
-            location, credentials: credentials, transfers: configuration.transfers,
+            location, credentials: credentials, options: options,
+            transfers: configuration.transfers,
             until: configuration.runLimits.deadline, variable: environment,
             file: { try? InputFile($0).read(limit: largestFile) }, wallClock: WallClock.now)
     }

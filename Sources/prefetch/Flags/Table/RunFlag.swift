@@ -359,6 +359,14 @@ extension ValueCheck<Duration> {
 extension ValueCheck<String> {
     static var path: ValueCheck { ValueCheck { $0.isEmpty ? "needs a path" : nil } }
 
+    /// A value of a header field.
+    static var printable: ValueCheck {
+        ValueCheck { text in
+            text.isEmpty || !text.utf8.allSatisfy { (0x21...0x7E).contains($0) }
+                ? "takes letters, digits and punctuation" : nil
+        }
+    }
+
     /// A file that is replaced at the end.
     static var replacedFile: ValueCheck {
         ValueCheck { $0.isEmpty || $0 == "-" ? "takes a file, and not -" : nil }
