@@ -28,6 +28,8 @@ package final class URLParser {
     let classes = ByteClasses()
     /// Holds the parsed base of all texts; each relative reference resolves on a duplicate of it.
     private let base: OpaquePointer?
+    /// The schemes besides http and https of listed URLs.
+    private let localSchemes: LocalSchemes
     /// Whether canonical text may bypass libcurl. The results are the same, which tests prove.
     private let usesFastPath: Bool
     private let locale = InternationalLocale()
@@ -40,13 +42,17 @@ package final class URLParser {
 
     package init() {
         base = nil
+        localSchemes = []
         usesFastPath = true
     }
 
     /// - Throws: when the base is not an absolute `http` or `https` URL, or libcurl cannot be
     ///   loaded.
-    package init(baseURL: String?, usesFastPath: Bool = true) throws(URLParsingError) {
+    package init(
+        baseURL: String?, allowing localSchemes: LocalSchemes = [], usesFastPath: Bool = true
+    ) throws(URLParsingError) {
         self.usesFastPath = usesFastPath
+        self.localSchemes = localSchemes
         guard let baseURL else {
             base = nil
             return
@@ -113,6 +119,9 @@ package final class URLParser {
         let start = text.count
         if usesFastPath, isCanonical(bytes) {
             bytes.withUnsafeBufferPointer { text.append(contentsOf: $0) }
+            return (start..<text.count, start..<text.count)
+        }
+        if base == nil || base == self.base, try appendLocal(bytes, localSchemes, to: &text) {
             return (start..<text.count, start..<text.count)
         }
         var current = try parsed(bytes, base: base)

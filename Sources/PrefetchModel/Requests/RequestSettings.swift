@@ -40,6 +40,8 @@ package struct RequestSettings: Sendable {
     package var addressFamily: AddressFamily = .any
     /// Allows link-local and metadata addresses for listed requests.
     package var allowsLinkLocal = false
+    /// The folder below which `file:` URLs of lists are read; nil for none.
+    package var filesBelow: String?
     /// Refuses all addresses that are not public, also for listed requests.
     package var deniesPrivate = false
 

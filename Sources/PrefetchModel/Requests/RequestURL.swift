@@ -1,5 +1,5 @@
 /// An absolute http or https URL in normal form, used for requests and for comparing URLs and
-/// origins.
+/// origins; in lists also a `data:` or `file:` URL, of the origin `data:` or `file://`.
 ///
 /// `URLParser` creates it from listed URLs and redirect targets, and defines the normal form. So
 /// equal URLs have equal texts, an authority is followed by a slash, and delimiters can be found by
@@ -16,6 +16,11 @@ package struct RequestURL: Hashable, Sendable, CustomStringConvertible {
     }
 
     package var description: String { RedactedURL(text).description }
+
+    /// Whether no request is sent: `data:` and `file:`.
+    package var isLocal: Bool {
+        text.utf8.starts(with: "data:".utf8) || text.utf8.starts(with: "file:".utf8)
+    }
 
     package var isEncrypted: Bool { text.utf8.starts(with: "https:".utf8) }
 
@@ -64,6 +69,10 @@ package struct RequestURL: Hashable, Sendable, CustomStringConvertible {
 
     private var parts: (authority: Range<String.Index>, host: Range<String.Index>) {
         let bytes = text.utf8
+        if text.utf8.starts(with: "data:".utf8) {
+            let start = bytes.index(bytes.startIndex, offsetBy: "data:".utf8.count)
+            return (start..<start, start..<start)
+        }
         let scheme = isEncrypted ? "https://".utf8.count : "http://".utf8.count
         let start =
             bytes.index(

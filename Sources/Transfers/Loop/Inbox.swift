@@ -6,6 +6,8 @@ import Threading
 struct Inbox: Sendable {
     struct Messages {
         var requests: [TransferRequest] = []
+        /// The completions of the local origin.
+        var ended: [TransferCompletion] = []
         /// Whether the budget has room for paused transfers.
         var resumes = false
         var cancels = false

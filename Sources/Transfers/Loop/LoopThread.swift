@@ -8,6 +8,7 @@ final class LoopThread {
     private let wallClock: @Sendable () -> Timestamp
     private let environment: TransferEnvironment
     private var connections: OriginConnections { environment.connections }
+    private let local: LocalOrigin
     private var active: [UnsafeMutableRawPointer: ActiveTransfer] = [:]
     private var idle: [ActiveTransfer] = []
     /// Completions to deliver together: each delivery may wake its receiver.
@@ -45,6 +46,9 @@ final class LoopThread {
         self.inbox = inbox
         self.environment = environment
         self.wallClock = wallClock
+        local = LocalOrigin(environment.configuration, environment.budget, wallClock: wallClock) {
+            completion in inbox.put { $0.ended.append(completion) }
+        }
         // A time-out is noticed at most a tenth of it late.
         checkInterval = min(max(environment.shortestTimeout / 10, .milliseconds(10)), .seconds(1))
         nextCheck = ContinuousClock.now + checkInterval
@@ -54,6 +58,8 @@ final class LoopThread {
     func run(deliver: ([TransferCompletion]) -> Void) throws(UserError) {
         defer {
             cancelActive()
+            local.stop()
+            ended += inbox.takeAll().ended
             deliverEnded(deliver)
         }
         while true {
@@ -79,8 +85,14 @@ final class LoopThread {
     // MARK: The steps of a turn
 
     private func take(_ received: Inbox.Messages) throws(UserError) {
+        ended += received.ended
+        if received.resumes { local.memoryReleased() }
         guard received.cancels || received.stops else {
             for request in received.requests {
+                if request.url.isLocal {
+                    try local.start(request)
+                    continue
+                }
                 var attempt = TransferAttempt(request, environment.configuration.hosts)
                 attempt.usesDigest = connections.usesDigest(request.url.origin)
                 let authorities = connections.authorities(of: attempt.origin)
@@ -199,6 +211,7 @@ final class LoopThread {
     // MARK: Ends
 
     private func cancelActive() {
+        ended += local.cancelWaiting().map { TransferCompletion(id: $0.id, result: .cancelled) }
         ended += (connections.takeWaiting() + (environment.rate?.takeHeld() ?? [])).map {
             TransferCompletion(id: $0.request.id, result: .cancelled)
         }
