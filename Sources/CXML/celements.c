@@ -63,7 +63,7 @@ bool celements_read(
     const char *bytes, size_t count, celements_visitor visitor, void *context) {
     if (count > INT32_MAX) return false;
     reading reading = {.visitor = visitor, .context = context};
-    reading.parser = cxml_make_parser(NULL, MEMORY, &reading);
+    reading.parser = cxml_make_parser(NULL, MEMORY, false, &reading);
     if (reading.parser == NULL) return false;
     XML_SetElementHandler(reading.parser, start_element, end_element);
     XML_SetCharacterDataHandler(reading.parser, take_text);

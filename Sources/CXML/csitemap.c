@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 typedef enum {
     OTHER = 0,
@@ -12,7 +13,10 @@ typedef enum {
     URL,
     LOC,
     IMAGE,
+    VIDEO,
     IMAGE_LOC,
+    /// An `image:loc` without an `image:image` around it.
+    LONE_LOC,
     CAPTION,
     TITLE,
     SITEMAPINDEX,
@@ -21,10 +25,17 @@ typedef enum {
 } element;
 
 enum {
-    /// The depth of the deepest element with a meaning: `urlset/url/image/loc`.
-    KNOWN_DEPTH = 4,
+    /// The deepest element that may have a meaning. `urlset/url/image/loc` has 4; other elements
+    /// may stand between.
+    KNOWN_DEPTH = 32,
     TEXTS = SITEMAP_LOC + 1,
 };
+
+typedef struct {
+    /// The element itself, or the innermost one around it that has a meaning.
+    element scope;
+    bool is_known;
+} place;
 
 typedef struct {
     char *bytes;
@@ -39,7 +50,7 @@ struct csitemap {
     csitemap_visitor visitor;
     void *context;
     size_t depth;
-    element path[KNOWN_DEPTH];
+    place path[KNOWN_DEPTH];
     /// By element; empty for those without text.
     buffer texts[TEXTS];
     /// Set when the parse is stopped by a handler.
@@ -53,30 +64,51 @@ static void stop(csitemap *sitemap, csitemap_status status, const char *message)
     XML_StopParser(sitemap->parser, XML_FALSE);
 }
 
-/// The meaning of an element with this name in another one.
-static element element_in(element parent, size_t depth, const char *name) {
+/// The meaning of an element with this name in another one. Letters' case is ignored.
+static element element_in(element parent, size_t depth, const char *full_name) {
+    // In the order of search: `image:loc` precedes `loc`.
     static const struct {
         element parent, element;
         const char *name;
     } known[] = {
-        {URL, LOC, "loc"}, {URL, IMAGE, "image"}, {IMAGE, IMAGE_LOC, "loc"},
-        {IMAGE, CAPTION, "caption"}, {IMAGE, TITLE, "title"}, {URLSET, URL, "url"},
+        {URL, LONE_LOC, "image:loc"}, {URLSET, LONE_LOC, "image:loc"}, {URL, LOC, "loc"},
+        {URL, IMAGE, "image"}, {URLSET, IMAGE, "image"}, {IMAGE, IMAGE_LOC, "loc"},
+        {IMAGE, CAPTION, "caption"}, {IMAGE, TITLE, "title"}, {URL, VIDEO, "video"},
+        {URLSET, VIDEO, "video"}, {VIDEO, IMAGE_LOC, "thumbnail_loc"},
+        {VIDEO, CAPTION, "description"}, {VIDEO, TITLE, "title"}, {URLSET, URL, "url"},
         {SITEMAPINDEX, SITEMAP, "sitemap"}, {SITEMAP, SITEMAP_LOC, "loc"}};
+    const char *name = cxml_local_name(full_name);
     if (depth == 0) {
-        if (strcmp(name, "urlset") == 0) return URLSET;
-        return strcmp(name, "sitemapindex") == 0 ? SITEMAPINDEX : OTHER;
+        if (strcasecmp(name, "urlset") == 0) return URLSET;
+        return strcasecmp(name, "sitemapindex") == 0 ? SITEMAPINDEX : OTHER;
     }
     for (size_t index = 0; index < sizeof known / sizeof *known; index += 1) {
-        if (known[index].parent == parent && strcmp(known[index].name, name) == 0) {
+        if (known[index].parent != parent) continue;
+        if (strcasecmp(known[index].name, name) == 0
+            || strcasecmp(known[index].name, full_name) == 0) {
             return known[index].element;
         }
     }
     return OTHER;
 }
 
+/// The innermost open element; OTHER if it has no meaning.
 static element current(const csitemap *sitemap) {
-    bool is_known = sitemap->depth > 0 && sitemap->depth <= KNOWN_DEPTH;
-    return is_known ? sitemap->path[sitemap->depth - 1] : OTHER;
+    if (sitemap->depth == 0 || sitemap->depth > KNOWN_DEPTH) return OTHER;
+    place place = sitemap->path[sitemap->depth - 1];
+    return place.is_known ? place.scope : OTHER;
+}
+
+static bool has_text(element element) {
+    return element == LOC || element == IMAGE_LOC || element == LONE_LOC || element == CAPTION
+        || element == TITLE || element == SITEMAP_LOC;
+}
+
+/// The element that gives a new one its meaning. Unknown ones are passed through, for wrappers.
+static element scope(const csitemap *sitemap) {
+    if (sitemap->depth == 0 || sitemap->depth >= KNOWN_DEPTH) return OTHER;
+    element scope = sitemap->path[sitemap->depth - 1].scope;
+    return has_text(scope) ? OTHER : scope;
 }
 
 static void set_empty(csitemap *sitemap, element element, bool is_there) {
@@ -150,16 +182,22 @@ static void visit_text(csitemap *sitemap, csitemap_kind kind, element loc) {
 
 static void start_element(void *data, const char *full_name, const char **attributes) {
     csitemap *sitemap = data;
-    const char *name = cxml_local_name(full_name);
     size_t depth = sitemap->depth;
-    element element = depth < KNOWN_DEPTH ? element_in(current(sitemap), depth, name) : OTHER;
-    if (depth == 0 && element == OTHER) return stop(sitemap, CSITEMAP_OTHER, name);
+    element parent = scope(sitemap);
+    element element = element_in(parent, depth, full_name);
+    if (depth == 0 && element == OTHER) {
+        return stop(sitemap, CSITEMAP_OTHER, cxml_local_name(full_name));
+    }
     sitemap->depth += 1;
-    if (depth < KNOWN_DEPTH) sitemap->path[depth] = element;
+    if (depth < KNOWN_DEPTH) {
+        bool is_known = element != OTHER;
+        sitemap->path[depth] = (place){is_known ? element : parent, is_known};
+    }
     switch (element) {
     case URL: set_empty(sitemap, LOC, false); break;
     case SITEMAP: set_empty(sitemap, SITEMAP_LOC, false); break;
     case IMAGE:
+    case VIDEO:
         set_empty(sitemap, IMAGE_LOC, false);
         set_empty(sitemap, CAPTION, false);
         set_empty(sitemap, TITLE, false);
@@ -172,6 +210,11 @@ static void start_element(void *data, const char *full_name, const char **attrib
             append(sitemap, IMAGE_LOC, "", 1);
             break;
         }
+        set_empty(sitemap, element, true);
+        break;
+    case LONE_LOC:
+        set_empty(sitemap, CAPTION, false);
+        set_empty(sitemap, TITLE, false);
         set_empty(sitemap, element, true);
         break;
     case LOC:
@@ -187,7 +230,14 @@ static void end_element(void *data, const char *name) {
     switch (current(sitemap)) {
     case LOC: visit_text(sitemap, CSITEMAP_PAGE, LOC); break;
     case IMAGE: visit_images(sitemap); break;
+    case VIDEO:
+        // One without a thumbnail names no image.
+        if (sitemap->texts[IMAGE_LOC].is_there) visit_images(sitemap);
+        break;
+    case LONE_LOC: visit_text(sitemap, CSITEMAP_IMAGE, LONE_LOC); break;
     case SITEMAP_LOC: visit_text(sitemap, CSITEMAP_LIST, SITEMAP_LOC); break;
+    // An image outside has no page.
+    case URL: set_empty(sitemap, LOC, false); break;
     case SITEMAP:
         // Its images are unknown.
         if (!sitemap->texts[SITEMAP_LOC].is_there) {
@@ -208,7 +258,7 @@ csitemap *csitemap_make(
     size_t text_bytes, size_t memory, csitemap_visitor visitor, void *context) {
     csitemap *sitemap = calloc(1, sizeof *sitemap);
     if (sitemap == NULL) return NULL;
-    sitemap->parser = cxml_make_parser(NULL, memory, sitemap);
+    sitemap->parser = cxml_make_parser("UTF-8", memory, false, sitemap);
     sitemap->memory_left = cxml_memory_left;
     if (sitemap->parser == NULL) {
         free(sitemap);
@@ -236,7 +286,9 @@ csitemap_result csitemap_read(
     cxml_memory_left = sitemap->memory_left;
     enum XML_Status status = XML_Parse(sitemap->parser, bytes, (int)count, is_last);
     sitemap->memory_left = cxml_memory_left;
-    csitemap_result result = {CSITEMAP_OK, "", XML_GetCurrentLineNumber(sitemap->parser)};
+    csitemap_result result = {
+        CSITEMAP_OK, "", XML_GetCurrentLineNumber(sitemap->parser),
+        XML_GetCurrentColumnNumber(sitemap->parser) + 1};
     if (sitemap->stop != CSITEMAP_OK) {
         result.status = sitemap->stop;
         result.message = sitemap->message;

@@ -1,5 +1,6 @@
 #include "cxml.h"
 
+#include "cxml_encoding.h"
 #include "cxml_memory.h"
 
 #include <limits.h>
@@ -90,46 +91,24 @@ static void entity_declaration(
 /// The name of an unsupported encoding, for a message.
 static _Thread_local char unsupported_encoding[64];
 
-/// Writes the letters and digits of a name, in lower case: `ISO_8859-1` is `iso88591`.
-static void simplify(const char *name, char simple[32]) {
-    size_t count = 0;
-    for (; *name != 0 && count < 31; name += 1) {
-        char letter = *name;
-        if (letter >= 'A' && letter <= 'Z') letter = (char)(letter | 0x20);
-        bool is_kept = (letter >= 'a' && letter <= 'z') || (letter >= '0' && letter <= '9');
-        if (is_kept) simple[count++] = letter;
-    }
-    simple[count] = 0;
-}
-
-/// Accepts single-byte encodings. Only their ASCII part matters for the structure; the other bytes
-/// may stand for any letters.
+/// Accepts encodings that agree with ASCII about markup, in which no other byte stands for a part
+/// of it. Only their ASCII part matters for the structure; the other bytes may stand for any
+/// letters.
 ///
 /// Other encodings are refused only if the whole document is to be read. The first element, which
 /// tells the format, is ASCII in all of them.
 static int unknown_encoding(void *data, const char *name, XML_Encoding *encoding) {
     document *document = data;
-    char simple[32];
-    simplify(name, simple);
-    // Other names of encodings that expat has.
-    static const char *const own[][2] = {
-        {"utf8", "UTF-8"}, {"unicode11utf8", "UTF-8"}, {"utf8sig", "UTF-8"}, {"utf16", "UTF-16"},
-        {"ucs2", "UTF-16"}, {"iso10646ucs2", "UTF-16"}, {"unicode", "UTF-16"}};
-    for (size_t index = 0; index < sizeof own / sizeof *own; index += 1) {
-        if (strcmp(simple, own[index][0]) != 0) continue;
-        document->encoding = own[index][1];
+    char target[CXML_ENCODING_NAME];
+    bool is_known = cxml_find_encoding(name, target);
+    // Encodings that expat has by other names.
+    static const char *const own[] = {"UTF-8", "UTF-16"};
+    for (size_t index = 0; is_known && index < sizeof own / sizeof *own; index += 1) {
+        if (strcmp(target, own[index]) != 0) continue;
+        document->encoding = own[index];
         return XML_STATUS_ERROR;
     }
-    static const char *const single[] = {
-        "iso8859", "88591", "latin", "l1", "ibm819", "cp819", "windows125", "win125", "cp125",
-        "xcp125", "windows874", "tis620", "koi8", "macintosh", "macroman", "xmacroman",
-        "maccyrillic", "xmaccyrillic", "ascii", "usascii", "ansix34", "iso646us", "cp437", "ibm437",
-        "cp85", "ibm85", "cp86", "ibm86"};
-    bool is_known = !document->is_whole;
-    for (size_t index = 0; index < sizeof single / sizeof *single; index += 1) {
-        is_known = is_known || strncmp(simple, single[index], strlen(single[index])) == 0;
-    }
-    if (!is_known) {
+    if (!is_known && document->is_whole) {
         snprintf(unsupported_encoding, sizeof unsupported_encoding, "%.60s", name);
         stop(document, CXML_ENCODING, unsupported_encoding);
         return XML_STATUS_ERROR;
@@ -172,7 +151,7 @@ static cxml_verdict read_in(
     }
     document document = {
         .interruption = interruption, .is_whole = is_whole, .stop = CXML_SVG, .message = ""};
-    XML_Parser parser = document.parser = cxml_make_parser(encoding, memory, &document);
+    XML_Parser parser = document.parser = cxml_make_parser(encoding, memory, true, &document);
     if (parser == NULL) {
         verdict.message = "no memory for XML";
         return verdict;

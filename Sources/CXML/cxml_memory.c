@@ -45,17 +45,20 @@ static void *resize(void *block, size_t size) {
     return head + 1;
 }
 
-XML_Parser cxml_make_parser(const char *encoding, size_t memory, void *data) {
+XML_Parser cxml_make_parser(
+    const char *encoding, size_t memory, bool has_namespaces, void *data) {
     static const XML_Memory_Handling_Suite functions = {take, resize, give};
     const char separators[2] = {CXML_SEPARATOR, 0};
     cxml_memory_left = memory;
-    XML_Parser parser = XML_ParserCreate_MM(encoding, &functions, separators);
+    XML_Parser parser = XML_ParserCreate_MM(
+        encoding, &functions, has_namespaces ? separators : NULL);
     if (parser != NULL) XML_SetUserData(parser, data);
     return parser;
 }
 
 const char *cxml_local_name(const char *name) {
     const char *end = strrchr(name, CXML_SEPARATOR);
+    if (end == NULL) end = strrchr(name, ':');
     return end == NULL ? name : end + 1;
 }
 

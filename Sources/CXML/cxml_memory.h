@@ -7,21 +7,24 @@
 #define XML_DTD
 #endif
 #include <expat.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 /// The bytes that the thread's parser may still allocate. expat's memory functions get no context,
 /// so it is set before, and saved after each call of the parser.
 extern _Thread_local size_t cxml_memory_left;
 
-/// Creates a parser that may allocate that much. Elements' names have their namespace and
-/// `CXML_SEPARATOR` in front. NULL without memory.
+/// Creates a parser that may allocate that much. NULL without memory.
 ///
 /// - `encoding`: NULL for the declared one.
-XML_Parser cxml_make_parser(const char *encoding, size_t memory, void *data);
+/// - `has_namespaces`: whether names of elements have their namespace and `CXML_SEPARATOR` in
+///   front, and prefixes must be declared. Otherwise they have their prefix and a colon.
+XML_Parser cxml_make_parser(
+    const char *encoding, size_t memory, bool has_namespaces, void *data);
 
 enum { CXML_SEPARATOR = '\n' };
 
-/// A name without its namespace.
+/// A name without its namespace or prefix.
 const char *cxml_local_name(const char *name);
 
 /// The reason of an error, about the line at which the parser stops.

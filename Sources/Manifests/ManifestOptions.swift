@@ -1,4 +1,5 @@
 package import PrefetchModel
+package import URLParsing
 
 /// The format of a manifest.
 package enum ManifestFormat: String, CaseIterable, Sendable {
@@ -39,6 +40,11 @@ package struct ManifestOptions: Sendable {
     /// The absolute `http` or `https` base URL of relative entries (RFC 3986 §5); without it a
     /// relative entry is a bad line.
     package var baseURL: String?
+    /// The URL that a list was read from, without a redirect; nil for files. Sitemaps resolve
+    /// against it.
+    package var sourceURL: RequestURL?
+    /// The schemes besides http and https that entries may have. A list by URL has no files.
+    package var localSchemes: LocalSchemes = []
     /// The columns of tables and the members of JSON objects.
     package var columns = ColumnRules()
     /// Whether sitemaps list the URLs of pages, too.

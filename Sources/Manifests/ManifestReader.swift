@@ -55,7 +55,7 @@ package final class ManifestReader: EntryReading, @unchecked Sendable {
     /// remedy.
     package var notes: [(text: String, remedy: String)] {
         entries.notes.texts(options) + ((lines as? any ColumnFormat)?.named.notes ?? [])
-            + encoding.notes
+            + ((lines as? SitemapFormat)?.notes ?? []) + encoding.notes
     }
     /// The rows without a picture so far, which are skipped.
     package var skipped: CountedLines { entries.notes.skipped }
@@ -121,7 +121,7 @@ package final class ManifestReader: EntryReading, @unchecked Sendable {
 
     private static func parser(_ options: ManifestOptions) throws(ManifestError) -> URLParser {
         do {
-            return try URLParser(baseURL: options.baseURL)
+            return try URLParser(baseURL: options.baseURL, allowing: options.localSchemes)
         } catch {
             throw ManifestError(
                 path: options.baseURL ?? "", operation: .configure, message: error.message,

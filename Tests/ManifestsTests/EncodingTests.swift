@@ -110,12 +110,20 @@ struct EncodingTests {
             ])
     }
 
-    /// An error, since XML names its encoding.
+    /// Sitemaps have their captions; a URL with such bytes fails.
     @Test(arguments: wrong)
     func sitemapsNameTheRemedy(bytes: [UInt8]) throws {
         let head = "<urlset><url><image><loc>https://a.example/1</loc><caption>"
-        let (_, error) = try folder.read(
-            Array(head.utf8) + bytes + Array("x</caption></image></url></urlset>".utf8), .sitemap)
-        #expect(error?.hint?.contains("iconv") == true, "\(error.debugDescription)")
+        let text = Array(head.utf8) + bytes + Array("x</caption></image><image><loc>https://a".utf8)
+        let file = try folder.file(
+            "list.xml", text + bytes + Array("</loc></image></url></urlset>".utf8))
+        let reader = try ManifestReader(path: file, options: ManifestOptions(keepsColumns: true))
+        let (entries, error) = reader.readAll()
+        #expect(error == nil && entries.count == 2)
+        #expect(entries.first?.columns?.contains("\u{FFFD}") == true)
+        #expect(entries.last?.problem?.contains("not in the sitemap's encoding") == true)
+        let note = try #require(reader.notes.first)
+        #expect(note.text.hasSuffix(" not in its encoding, first line 1"))
+        #expect(note.remedy.contains("iconv"))
     }
 }

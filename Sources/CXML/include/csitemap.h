@@ -1,8 +1,10 @@
 /// Reads sitemaps (<https://www.sitemaps.org/protocol.html>) with Google's image entries by expat,
 /// piece by piece.
 ///
-/// Nothing that the file names is opened. A DOCTYPE ends the parse, so no entities exist but XML's
-/// own. Namespaces are ignored, since many files have other ones or none.
+/// The text is UTF-8, whatever it declares. Nothing that the file names is opened. A DOCTYPE ends
+/// the parse, so no entities exist but XML's own. Namespaces are ignored, since many files have
+/// other ones or none, or do not declare their prefixes; unknown elements around known ones are
+/// passed through.
 #pragma once
 
 #include <stdbool.h>
@@ -14,7 +16,8 @@
 typedef enum {
     /// `urlset/url/loc`.
     CSITEMAP_PAGE = 0,
-    /// `urlset/url/image/loc`.
+    /// `urlset/url/image/loc`, also without the `url` or the `image` around it, and
+    /// `urlset/url/video/thumbnail_loc`.
     CSITEMAP_IMAGE,
     /// `sitemapindex/sitemap/loc`.
     CSITEMAP_LIST,
@@ -34,7 +37,7 @@ typedef struct {
     csitemap_text url;
     /// For images: the `loc` of the page, if it is before the image.
     csitemap_text page;
-    /// For images: the elements `caption` and `title`.
+    /// For images: the elements `caption` and `title`; of a video `description` and `title`.
     csitemap_text caption, title;
     /// Whether one of the texts was longer than the limit and is cut.
     bool is_cut;
@@ -47,7 +50,7 @@ typedef enum {
     CSITEMAP_OK = 0,
     /// XML with another root element; the message is its name.
     CSITEMAP_OTHER,
-    /// Not well-formed, too large, or in an unknown encoding.
+    /// Not well-formed, or too large.
     CSITEMAP_INVALID,
 } csitemap_status;
 
@@ -55,8 +58,8 @@ typedef struct {
     csitemap_status status;
     /// Static, or valid until the reader is freed.
     const char *message;
-    /// The line of the problem, from 1.
-    uint64_t line;
+    /// The line of the problem and the byte in it, from 1.
+    uint64_t line, column;
 } csitemap_result;
 
 typedef struct csitemap csitemap;

@@ -178,8 +178,11 @@ final class EntryAppender {
                 return (range, key, spelling(of: url, normalized: range))
             }
         }
-        var found = try place(url)
-        var rest = others[...]
+        // In place of an image, a `data:` URL is mostly a placeholder until a script replaces it.
+        let isPlaceholder = url[...].hasDataScheme && !others.isEmpty
+        var rest = others.sorted { !$0.hasDataScheme && $1.hasDataScheme }[...]
+        var found = isPlaceholder ? nil : try place(url)
+        if isPlaceholder { rest.append(Array(url)) }
         while found == nil, let next = rest.popFirst() {
             found = try next.withUnsafeBufferPointer { try place($0) }
         }
@@ -255,6 +258,12 @@ final class EntryAppender {
         } catch let problem as LineProblem {
             throw LineProblem(problem.failure, omission: .unreadableSitemap)
         }
+    }
+
+    /// Resolves a URL against another one; nil if it is none.
+    func absolute(_ text: [UInt8], _ base: RequestURL?) -> RequestURL? {
+        guard let base else { return try? parser.parse(text) }
+        return try? parser.parse(text, relativeTo: base)
     }
 
     /// The problem of a line with a wrong field: that its URL is not selected, if so.

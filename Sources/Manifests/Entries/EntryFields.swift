@@ -278,11 +278,16 @@ extension Slice<UnsafeBufferPointer<UInt8>> {
     /// Whether it can be requested: with a base also a relative URL, so any text but `data:`.
     func mayBeURL(hasBase: Bool) -> Bool {
         guard hasBase else { return isAbsoluteURL }
-        return !isEmpty && !prefix(5).map(\.lowercased).elementsEqual("data:".utf8)
+        return !isEmpty && !hasDataScheme
     }
 
     /// Whether a line with these bytes is no entry in lists that have comments.
     var isBlankOrComment: Bool { trimmed.first.map { $0 == UInt8(ascii: "#") } ?? true }
+}
+
+extension Sequence<UInt8> {
+    /// Whether it begins like a `data:` URL.
+    var hasDataScheme: Bool { prefix(5).map(\.lowercased).elementsEqual("data:".utf8) }
 }
 
 extension UInt8 {

@@ -27,6 +27,12 @@ enum FormatDetection {
         let text = UnsafeBufferPointer(
             rebasing: head.assumingMemoryBound(to: UInt8.self)[
                 (head.starts(with: byteOrderMark) ? byteOrderMark.count : 0)...])
+        // Only markup may have blank lines and further marks in front, which the format passes.
+        if text.first(where: { $0 > 0x20 && $0 < 0x7F }) == UInt8(ascii: "<"),
+            text.first(where: { !$0.isBlank && $0 != 0x0A && $0 != 0x0D }) != UInt8(ascii: "<")
+        {
+            return markup(text)
+        }
         // The first line that isn't a comment.
         let lines = text.split(omittingEmptySubsequences: true) { $0 == 0x0A || $0 == 0x0D }
         guard let line = lines.first(where: { !$0.isBlankOrComment }) else {

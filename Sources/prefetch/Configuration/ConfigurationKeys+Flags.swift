@@ -61,7 +61,8 @@ extension FlagRow {
 
     /// Whether the flag may differ between lists: keys are the same for all.
     fileprivate var isOfList: Bool {
-        name != KeyFlags.flags.ignoredQuery.row.name
+        ![KeyFlags.flags.ignoredQuery.row.name, LocalFileFlags.flags.filesBelow.row.name]
+            .contains(name)
     }
 
     /// Whether the flag has an item in the SPEC of a variant.

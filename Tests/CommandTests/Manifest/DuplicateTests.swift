@@ -58,7 +58,7 @@ struct DuplicateTests {
         }
     }
 
-    /// A key alone is no answer, in any command.
+    /// A key alone finds nothing, in any command.
     @Test func theImageOfAnotherURLIsNotAnswered() async throws {
         try await withOrigin { origin in
             let urls = serve(origin, 3)

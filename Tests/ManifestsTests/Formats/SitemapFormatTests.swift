@@ -110,18 +110,21 @@ struct SitemapFormatTests {
 
     @Test(arguments: [
         ("<rss/>", "is XML, but not a sitemap: its root element is 'rss'"),
-        ("<urlset><url></urlset>", "line 1: an end tag for another element"),
-        ("<urlset>\n<url>", "line 2: ends before its element does"),
-        ("", "line 1: ends before its element does"),
+        ("<urlset><url></urlset>", "line 1, column 16: an end tag for another element"),
+        ("<urlset>\n<url>", "line 2, column 6: ends before its element does"),
+        ("", "line 1, column 1: ends before its element does"),
         (
             "<!DOCTYPE urlset [<!ENTITY a \"b\">]>\n<urlset/>",
-            "line 1: a DOCTYPE, which sitemaps don't have"
+            "line 1, column 18: a DOCTYPE, which sitemaps don't have"
         ),
         (
             "<!DOCTYPE urlset SYSTEM \"file:///etc/passwd\">\n<urlset/>",
-            "line 1: a DOCTYPE, which sitemaps don't have"
+            "line 1, column 45: a DOCTYPE, which sitemaps don't have"
         ),
-        ("<urlset>&a;</urlset>", "line 1: an entity is not declared"),
+        (
+            "<urlset><url a=1></url></urlset>",
+            "line 1, column 16: a character where none is allowed"
+        ),
     ])
     func refusesOtherXML(text: String, message: String) throws {
         let (entries, error) = try folder.read(text.utf8, .sitemap)
@@ -132,10 +135,10 @@ struct SitemapFormatTests {
     /// Entries before damage are delivered.
     @Test func damageEndsTheList() throws {
         let text = SitemapFormatTests.sitemap.replacing(
-            "<url><loc>http://a.b/other", with: "<url><<")
+            "<url><loc>http://a.b/other", with: "<url><loc <")
         let (entries, error) = try folder.read(text.utf8, .sitemap)
         #expect(entries.count == 2)
-        #expect(error?.message == "line 9: a character where none is allowed")
+        #expect(error?.message == "line 9, column 13: a character where none is allowed")
     }
 
     @Test func textsAndTagsAreLimited() throws {
@@ -149,7 +152,7 @@ struct SitemapFormatTests {
         #expect(entries.map(\.problem) == ["the URL is longer than 64.0 KiB", nil])
         let tag = String(repeating: "x", count: 5 << 20)
         let (_, memory) = try folder.read("<urlset \(tag)='1'/>".utf8, .sitemap)
-        #expect(memory?.message == "line 1: takes too much memory for its size")
+        #expect(memory?.message.hasSuffix("takes too much memory for its size") == true)
     }
 
     @Test func anIndexNamesItsSitemaps() throws {

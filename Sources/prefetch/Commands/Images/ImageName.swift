@@ -58,7 +58,8 @@ struct ImageName: ExpressibleByArgument {
     var url: String? {
         get throws {
             do {
-                return try URLParser().parse(text.utf8).withoutCredentials.text
+                let parser = try URLParser(baseURL: nil, allowing: [.data, .file])
+                return try parser.parse(text.utf8).withoutCredentials.text
             } catch {
                 guard case .invalid = error else { throw error }
                 return nil

@@ -53,6 +53,7 @@ struct InputFlags: FlagRows {
         inProjects: .refused, check: ValueCheck(mistake: InputFlags.mistake(inBase:)))
 
     let keys = KeyFlags()
+    let files = LocalFileFlags()
 
     static func combined(_ flags: Flags<InputFlags>) throws -> ColumnRules {
         if flags.urlColumns.contains("") { throw ValidationError("--url-column needs a name") }
@@ -105,6 +106,19 @@ struct KeyFlags: FlagRows {
     ) { $0.run.entries.ignoredQuery = $1 }
 }
 
+/// The flag about sources that are no URLs of HTTP.
+struct LocalFileFlags: FlagRows {
+    static let flags = FlagTable(LocalFileFlags())
+
+    let filesBelow = RunFlag<String?>(
+        "files-below", value: "dir",
+        help: """
+            Also take file: URLs of lists that are named here, for files below this folder; links \
+            are followed inside it. Lists by URL and redirects never name files.
+            """, inProjects: .refused, check: .path
+    ) { $0.run.requests.filesBelow = $1 }
+}
+
 /// The flag of other commands than `run` for lists at URLs.
 struct ListSourceFlags: FlagRows {
     static let flags = FlagTable(ListSourceFlags())
@@ -148,6 +162,7 @@ extension Flags<InputFlags> {
     ) -> ManifestOptions {
         var options = ManifestOptions()
         apply(to: &options, combined)
+        options.localSchemes = self.files.filesBelow == nil ? .data : [.data, .file]
         options.keepsColumns = keepsColumns
         options.selection = selection
         options.ignoredQuery = self.keys.ignoredQuery ?? .none

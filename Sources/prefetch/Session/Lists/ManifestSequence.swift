@@ -150,7 +150,10 @@ struct ManifestSequence: EntryReading {
         _ item: inout QueuedList, by opening: any ListOpening
     ) throws(MissingList) {
         guard let request = item.request else { return }
-        let (name, options) = (item.name, item.options)
+        var (name, options) = (item.name, item.options)
+        options.sourceURL = request.url.withoutCredentials
+        // Files of this machine are named by lists of the user alone.
+        options.localSchemes.remove(.file)
         let opened = try opening.open(request, allowsEmpty: allowsEmptyLists) {
             file, most throws(Failure) in
             try ManifestSequence.entries(of: file, name: name, options, most: most)

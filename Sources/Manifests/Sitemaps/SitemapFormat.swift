@@ -5,6 +5,11 @@ package import PrefetchModel
 ///
 /// - The images of pages are entries (`image:loc`), with the columns `page`, `caption` and `title`.
 ///   With ``ManifestOptions/readsPages`` so are the pages (`loc`).
+/// - Videos are entries by their thumbnails (`video:thumbnail_loc`), and images without the
+///   elements around them, too.
+/// - ``SitemapRepair`` reads files that are not quite XML.
+/// - Without ``ManifestOptions/baseURL``, relative URLs are resolved against the page of an image,
+///   or else the sitemap's own URL, if it was read by one.
 /// - A URL longer than ``maximumTextBytes`` makes a bad entry; longer captions are left out.
 /// - The sitemaps of an index are ``sitemaps`` with ``ManifestOptions/followsIndexes``, else bad
 ///   entries.
@@ -16,6 +21,9 @@ final class SitemapFormat: LineFormat {
     /// The pages that are no entries.
     private(set) var skippedPages = 0
     private var reader: OpaquePointer?
+    private let repair = SitemapRepair()
+    /// The unusual forms so far.
+    var notes: [(text: String, remedy: String)] { repair.notes }
     private var foreign = ForeignColumns()
     /// Valid during a call of the reader.
     private var entries: EntryAppender?
@@ -69,7 +77,10 @@ final class SitemapFormat: LineFormat {
         }
         self.entries = entries
         defer { self.entries = nil }
-        let result = csitemap_read(reader, bytes.baseAddress, bytes.count, isLast)
+        let text = repair.repaired(bytes, isLast: isLast)
+        let result = text.withUnsafeBytes {
+            csitemap_read(reader, $0.baseAddress, $0.count, isLast)
+        }
         if let failure { throw failure }
         let message = String(cString: result.message)
         switch result.status {
@@ -81,8 +92,9 @@ final class SitemapFormat: LineFormat {
                     + "'\(LineExcerpt.text(of: message))'")
         default:
             throw ManifestError(
-                path: name, operation: .parse, message: "line \(result.line): \(message)",
-                hint: EncodingCheck.wrongBytes(in: bytes).map { _ in EncodingCheck.remedy })
+                path: name, operation: .parse,
+                message: "line \(result.line), column \(result.column): \(message)",
+                hint: notes.last?.remedy)
         }
     }
 
@@ -92,7 +104,7 @@ final class SitemapFormat: LineFormat {
             skippedPages += 1
             return
         }
-        let url = entry.url.array
+        let url = absolute(entry)
         do throws {
             try url.withUnsafeBufferPointer { url in
                 if options.keepsColumns {
@@ -113,12 +125,33 @@ final class SitemapFormat: LineFormat {
         foreign.removeAll()
     }
 
+    /// The URL of an entry, resolved if it is relative and there is a URL for it.
+    private func absolute(_ entry: csitemap_entry) -> [UInt8] {
+        let url = entry.url.array
+        guard let entries, options.baseURL == nil, SitemapFormat.isRelative(url) else { return url }
+        let own = options.sourceURL
+        let page = entry.page.bytes == nil ? nil : entries.absolute(entry.page.array, own)
+        return (page ?? own).flatMap { entries.absolute(url, $0)?.text.utf8 }.map(Array.init) ?? url
+    }
+
+    /// Whether a text is a relative URL: `a/1.jpg`, `/a/1.jpg`, `//host/1.jpg`. A host without its
+    /// scheme, `www.example.com/1.jpg`, is a mistake.
+    private static func isRelative(_ url: [UInt8]) -> Bool {
+        let first = url.prefix { !"/?#".utf8.contains($0) }
+        guard !url.isEmpty, !first.contains(UInt8(ascii: ":")) else { return false }
+        return first.allSatisfy { $0 == UInt8(ascii: ".") } || first.count == url.count
+            || !first.contains(UInt8(ascii: "."))
+    }
+
     private func append(
         _ url: UnsafeBufferPointer<UInt8>, _ entry: csitemap_entry, to entries: EntryAppender
     ) throws {
         let isList = entry.kind == CSITEMAP_LIST
         guard !isList || options.followsIndexes else {
             throw LineProblem("another sitemap; download it, and name it instead")
+        }
+        guard !url.containsReplacement else {
+            throw LineProblem("the URL has bytes that are not in the sitemap's encoding")
         }
         guard !entry.is_cut else {
             throw LineProblem("the URL is longer than \(ByteCount(SitemapFormat.maximumTextBytes))")
@@ -146,6 +179,13 @@ final class SitemapFormat: LineFormat {
     private func add(_ name: [UInt8], _ text: csitemap_text) {
         guard text.bytes != nil else { return }
         text.array.withUnsafeBufferPointer { foreign.add(quotedName: name, text: $0) }
+    }
+}
+
+extension UnsafeBufferPointer<UInt8> {
+    /// Whether it has U+FFFD.
+    fileprivate var containsReplacement: Bool {
+        contains(0xEF) && String(decoding: self, as: UTF8.self).unicodeScalars.contains("\u{FFFD}")
     }
 }
 

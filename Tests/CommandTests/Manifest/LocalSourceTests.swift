@@ -1,0 +1,89 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// `data:` and `file:` lines of lists.
+@Suite(.timeLimit(.minutes(15)))
+struct LocalSourceTests {
+    private static let picture = Fixtures.png(width: 5, height: 4)
+    private static var data: String {
+        "data:image/png;base64,\(Data(picture).base64EncodedString())"
+    }
+
+    @Test func dataIsStoredOnce() async throws {
+        try await withWorkspace { workspace in
+            let lines = [Self.data, "data:image/gif;base64,AAAA"]
+            let run = try await workspace.prefetch(lines)
+            #expect(run.report.verdicts == ["downloaded", "failed/not-an-image"], "\(run.result)")
+            let again = try await workspace.prefetch([Self.data])
+            #expect(again.report.verdicts == ["fresh"], "\(again.result)")
+            let excluded = try await workspace.prefetch(lines, "--exclude", "data:*")
+            #expect(excluded.summary.outcomes == ["excluded": 2], "\(excluded.result)")
+        }
+    }
+
+    /// Pages have a picture of one pixel there until a script replaces it.
+    @Test func aMirrorPrecedesAPlaceholder() async throws {
+        try await withOrigin { origin in
+            origin.serve("/a.png", .image(Self.picture))
+            origin.serve("/gone.png", .notFound)
+            try await withWorkspace { workspace in
+                let list = try workspace.write(
+                    Array(
+                        """
+                        {"url":["\(Self.data)","\(origin.url("/a.png"))"]}
+                        {"url":["\(Self.data)","\(origin.url("/gone.png"))"]}
+
+                        """.utf8), to: "list.jsonl")
+                let run = try await workspace.run(list, "--report", "report.jsonl")
+                #expect(run.status == 0, "\(run)")
+                #expect(origin.snapshot.count(of: "/a.png") == 1)
+                #expect(origin.snapshot.count(of: "/gone.png") == 1)
+            }
+        }
+    }
+
+    @Test func filesAreReadBelowTheFolder() async throws {
+        try await withWorkspace { workspace in
+            let picture = try workspace.write(Self.picture, to: "pictures/a b.png")
+            let secret = try workspace.write(Self.picture, to: "secret.png")
+            let folder = String(picture.dropLast("/a b.png".count))
+            let lines = [picture.replacing(" ", with: "%20"), secret].map { "file://\($0)" }
+            let without = try await workspace.prefetch([lines[0]])
+            #expect(without.report.verdicts == ["failed/unsupported-scheme"], "\(without.result)")
+            #expect(without.result.error.contains("--files-below DIR"), "\(without.result)")
+            let run = try await workspace.prefetch(lines, "--files-below", folder)
+            #expect(
+                run.report.verdicts == ["downloaded", "failed/refused-address"], "\(run.result)")
+            let again = try await workspace.prefetch([lines[0]], "--files-below", folder)
+            #expect(again.report.verdicts == ["revalidated"], "\(again.result)")
+            _ = try workspace.write(Fixtures.png(width: 9, height: 9), to: "pictures/a b.png")
+            let changed = try await workspace.prefetch([lines[0]], "--files-below", folder)
+            #expect(changed.report.verdicts == ["downloaded"], "\(changed.result)")
+        }
+    }
+
+    /// Only the user's own lists name files.
+    @Test func othersNameNoFiles() async throws {
+        try await withOrigin { origin in
+            try await withWorkspace { workspace in
+                let picture = try workspace.write(Self.picture, to: "a.png")
+                let folder = String(picture.dropLast("/a.png".count))
+                origin.serve("/list.txt", .text("file://\(picture)\n\(origin.url("/b.png"))\n"))
+                origin.serve("/b.png", .image(Self.picture))
+                origin.serve("/c.png", .redirect(to: "file://\(picture)"))
+                let list = try await workspace.run(
+                    "run", "--list", origin.url("/list.txt"), "--files-below", folder)
+                #expect(list.error.contains("unsupported-scheme"), "\(list)")
+                #expect(list.error.contains("1 downloaded"), "\(list)")
+                let redirect = try await workspace.prefetch(
+                    [origin.url("/c.png")], "--files-below", folder)
+                #expect(redirect.report.verdicts == ["failed/redirect"], "\(redirect.result)")
+                try workspace.writeConfiguration("files-below = \"\(folder)\"\n")
+                let project = try await workspace.run("list.txt")
+                #expect(project.status == 2, "\(project)")
+                #expect(project.error.contains("files-below"), "\(project)")
+            }
+        }
+    }
+}
