@@ -21,7 +21,7 @@ import Testing
         #expect(try parser.parse(parsed.text.utf8) == parsed)
         #expect(parsed.isLocal && !parsed.isEncrypted && parsed.credentials == nil)
         #expect(parsed.withoutCredentials == parsed && parsed.host.isEmpty)
-        #expect(parsed.origin == (url.hasPrefix("data:") ? "data:" : "file://"))
+        #expect(parsed.origin == (url.hasPrefix("data:") ? "data://" : "file://"))
         // A base does not matter.
         let based = try URLParser(baseURL: "http://a.b/", allowing: [.data, .file])
         #expect(try based.parse(text.utf8) == parsed)

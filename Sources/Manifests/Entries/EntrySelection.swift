@@ -38,6 +38,10 @@ package struct EntrySelection: Sendable {
 
         /// - Parameter url: In normal form.
         init(_ url: RequestURL) {
+            guard !url.isLocal else {
+                self = MatchedText(refused: url.text.utf8)
+                return
+            }
             let shown = url.withoutCredentials
             self.url = Array(shown.text.utf8CString)
             hosts = [Array(String(shown.host).utf8CString)]

@@ -1,5 +1,5 @@
 /// An absolute http or https URL in normal form, used for requests and for comparing URLs and
-/// origins; in lists also a `data:` or `file:` URL, of the origin `data:` or `file://`.
+/// origins; in lists also a `data:` or `file:` URL, of the origin `data://` or `file://`.
 ///
 /// `URLParser` creates it from listed URLs and redirect targets, and defines the normal form. So
 /// equal URLs have equal texts, an authority is followed by a slash, and delimiters can be found by
@@ -26,6 +26,7 @@ package struct RequestURL: Hashable, Sendable, CustomStringConvertible {
 
     /// Scheme, host, and port unless it is the scheme's own: `https://example.com:8443`.
     package var origin: String {
+        if text.utf8.starts(with: "data:".utf8) { return "data://" }
         let (authority, host) = parts
         let origin = text.utf8[..<authority.upperBound]
         guard host.lowerBound != authority.lowerBound else { return String(Substring(origin)) }

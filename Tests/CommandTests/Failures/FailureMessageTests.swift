@@ -42,7 +42,7 @@ struct FailureMessageTests {
             "HTTP 403 (a challenge for browsers): access is denied; see --user"),
         Case(
             Response(500, body: Array("out of tea\n".utf8), type: "text/plain"),
-            ["--retries", "0"],
+            ["--retry", "0"],
             "HTTP 500 (out of tea)"),
         Case(
             .image(picture), ["--max-filesize", "100"],

@@ -135,7 +135,7 @@ struct AuthenticationTests {
                 // Another run may have the certificate, so the URL is not blacklisted; the host is
                 // not asked again in this one.
                 let retrying = try await workspace.prefetch(
-                    lines, "--cacert", authority.path, "--retries", "3")
+                    lines, "--cacert", authority.path, "--retry", "3")
                 #expect(retrying.summary.reasons == ["tls": 1], "\(retrying.result)")
                 #expect(retrying.report[line: 1]?.attempts == 1, "\(retrying.result)")
                 let run = try await workspace.prefetch(

@@ -432,7 +432,7 @@ def check_failures(connection):
             and runs < (5 if kind == "transient" else 1),
             until is not None and not 0 < until - last <= 30 * 86400 * 1000,
             run is not None and run > last_run,
-            not host.startswith("http"),
+            not host.startswith(("http", "data:", "file:")),
         ]
         if any(wrong):
             problem(f"failure of {key}: is not as it should be: {row}")
