@@ -160,13 +160,15 @@ package struct RunLog: Sendable {
         }
     }
 
-    package func lastSuccess() throws(StorageError) -> Timestamp? {
+    /// The end of the last run over these manifests with exit status 0.
+    package func lastSuccess(manifests: [String]) throws(StorageError) -> Timestamp? {
         try database.read("reading the run log") { database in
             try database.first(
                 """
-                SELECT ended_at FROM run WHERE exit_status = 0 AND ended_at IS NOT NULL
+                SELECT ended_at FROM run
+                WHERE exit_status = 0 AND ended_at IS NOT NULL AND manifest = ?
                 ORDER BY id DESC LIMIT 1
-                """
+                """, .text(manifests.joined(separator: "\n"))
             ) { try $0.time(0) }
         }
     }

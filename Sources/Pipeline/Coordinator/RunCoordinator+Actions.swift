@@ -365,7 +365,7 @@ extension RunCoordinator {
         ledger.noteBlacklisted(
             held.reason, held.httpStatus, at: ended.host, isStored: held.isStored)
         endingRunOnError {
-            try ledger.finish(.blacklisted) {
+            try ledger.finish(.blacklisted, reason: held.reason) {
                 guard let result = held.result else {
                     preconditionFailure("a wanted result is held")
                 }

@@ -172,7 +172,7 @@ extension RunCoordinator {
             }
             if ending.isStopping { return try finishCancelled(entry) }
             let (outcome, reason) = failure.unrequestedEnd
-            try ledger.finish(outcome, reason: reason) {
+            try ledger.finish(outcome, reason: reason ?? failure.reason) {
                 unrequestedResult(
                     of: entry, outcome, message: failure.blacklistMessage, by: failure)
             }
@@ -300,7 +300,8 @@ extension RunCoordinator {
         let identifier = intake.identifier(for: entry)
         intake.noteUnrequested(identifier)
         store.positions.noteEnd(identifier, reason: exclusion)
-        try ledger.finish(outcome, reason: exclusion) {
+        let reason = exclusion ?? (outcome == .blacklisted ? failure?.reason : nil)
+        try ledger.finish(outcome, reason: reason) {
             unrequestedResult(of: entry, outcome, message: message, by: failure)
         }
     }

@@ -2,7 +2,7 @@
 package struct RunCounters: Hashable, Sendable {
     package var entriesRead = 0
     private var outcomes = [Int](repeating: 0, count: Outcome.allCases.count)
-    private var reasons: [FailureReason: Int] = [:]
+    private var reasons: [FailureReason: ReasonCounts] = [:]
     /// Failures that an earlier run had with the same reason.
     package var knownFailures = 0
     /// Body bytes received, including failed transfers.
@@ -22,14 +22,25 @@ package struct RunCounters: Hashable, Sendable {
 
     package init() {}
 
+    private struct ReasonCounts: Hashable {
+        /// Failed and excluded entries.
+        var ended = 0
+        var blacklisted = 0
+    }
+
     package subscript(outcome: Outcome) -> Int {
         get { outcomes[outcome.index] }
         set { outcomes[outcome.index] = newValue }
     }
 
     package subscript(reason: FailureReason) -> Int {
-        get { reasons[reason, default: 0] }
-        set { reasons[reason] = newValue }
+        get { reasons[reason]?.ended ?? 0 }
+        set { reasons[reason, default: ReasonCounts()].ended = newValue }
+    }
+
+    /// The number of entries that an earlier failure with this reason has blacklisted.
+    package func blacklisted(for reason: FailureReason) -> Int {
+        reasons[reason]?.blacklisted ?? 0
     }
 
     /// Exclusions by a rule for images: these entries are neither warm nor missing.
@@ -40,12 +51,15 @@ package struct RunCounters: Hashable, Sendable {
     package var entriesDone: Int { outcomes.reduce(0, +) }
     package var entriesFinished: Int { entriesDone - self[.cancelled] }
 
-    /// Counts an outcome. A reason is counted only for `failed` and `excluded`, so that a failure
-    /// and its duplicates count once.
+    /// Counts an outcome. A reason is counted only for `failed`, `excluded` and, apart from these,
+    /// `blacklisted`, so that a failure and its duplicates count once.
     package mutating func count(_ outcome: Outcome, reason: FailureReason? = nil, times: Int = 1) {
         outcomes[outcome.index] += times
-        if outcome == .failed || outcome == .excluded, let reason {
-            reasons[reason, default: 0] += times
+        guard let reason else { return }
+        switch outcome {
+        case .failed, .excluded: reasons[reason, default: ReasonCounts()].ended += times
+        case .blacklisted: reasons[reason, default: ReasonCounts()].blacklisted += times
+        default: break
         }
     }
 }

@@ -19,6 +19,16 @@ enum HomeDirectory {
     }
 }
 
+enum CurrentFolder {
+    /// Without a final slash; nil if it was removed or cannot be reached.
+    static var path: String? {
+        guard let folder = getcwd(nil, 0) else { return nil }
+        defer { free(folder) }
+        let path = String(cString: folder)
+        return path == "/" ? "" : path
+    }
+}
+
 /// Environment variables that set flags: `PREFETCH_HOST_CONCURRENCY` is `--host-concurrency`.
 enum EnvironmentSettings {
     private static let prefix = "PREFETCH_"

@@ -34,13 +34,12 @@ struct CacheOptions: ParsableArguments {
     func absolutePath() throws -> String {
         let path = try path()
         guard !path.hasPrefix("/") else { return path }
-        guard let folder = getcwd(nil, 0) else {
+        guard let folder = CurrentFolder.path else {
             throw UserError(
                 "current directory: \(String(cString: strerror(errno)))",
                 hint: "give --cache-dir as an absolute path")
         }
-        defer { free(folder) }
-        return trimmed(String(cString: folder)) + "/" + path
+        return "\(folder)/\(path)"
     }
 
     /// Descriptors for reading a cache or changing a few rows: folders, lock, database with log and

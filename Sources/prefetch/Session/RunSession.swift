@@ -278,8 +278,7 @@ struct RunOutput: Sendable {
     private let repairs: [String]
     /// Messages that a quiet run prints only if it fails.
     private let notes = Monitor<[(text: String, remedy: String?)]>([])
-    /// The end of the last run with exit status 0.
-    private let lastSuccess: Timestamp?
+    private let metrics: MetricsFile?
     private let signals: SignalWatcher
 
     /// - Throws: also `UserError` if the report or the file of test cases can't be opened.
@@ -322,9 +321,10 @@ struct RunOutput: Sendable {
             })
         self.repairs = repairs
         self.signals = signals
-        // The database is closed after the run. An error is dropped: the run itself finds damage,
-        // and has it repaired.
-        lastSuccess = showing.metrics.flatMap { _ in (try? cache.log.lastSuccess()) ?? nil }
+        // The database is closed after the run.
+        metrics = showing.metrics.map {
+            MetricsFile($0, lists: lists, cacheDirectory: cacheDirectory, cache)
+        }
     }
 
     /// Prints a message; a quiet run prints it only if it fails.
@@ -404,11 +404,8 @@ struct RunOutput: Sendable {
 
     /// Writes the metrics; returns false if they cannot be written.
     private func writeMetrics(_ summary: RunSummary) -> Bool {
-        guard let path = showing.metrics else { return true }
-        let now = WallClock.now()
-        let metrics = MetricsText(
-            summary, endedAt: now, lastSuccess: summary.exitStatus == 0 ? now : lastSuccess)
-        return succeeds { try OutputFile.replace(path, with: Array(metrics.text.utf8)) }
+        guard let metrics else { return true }
+        return succeeds { try metrics.replace(summary) }
     }
 
     private func succeeds(_ write: () throws -> Void) -> Bool {

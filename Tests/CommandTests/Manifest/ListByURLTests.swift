@@ -219,8 +219,11 @@ struct ListByURLTests {
                     #expect(report.contains("\"message\":\"\(message)\""))
                     #expect(report.contains("\"lists\":{\"fetched\":0,"))
                     let metrics = try text("\(summary).prom")
-                    #expect(metrics.contains("prefetch_last_run_exit_status 2\n"), "\(metrics)")
-                    #expect(metrics.contains("prefetch_lists{source=\"failed\"} 1\n"), "\(metrics)")
+                    let job = "{list=\"\(origin.url("/no.txt"))\",cache=\"\(workspace.cache)\""
+                    #expect(
+                        metrics.contains("prefetch_last_run_exit_status\(job)} 2\n")
+                            && metrics.contains("prefetch_lists\(job),source=\"failed\"} 1\n"),
+                        "\(metrics)")
                 }
             }
         }

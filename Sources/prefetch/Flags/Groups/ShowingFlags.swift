@@ -22,8 +22,8 @@ struct ShowingFlags: FlagRows {
     let metrics = RunFlag<String?>(
         "prometheus", value: "file",
         help: """
-            Replace this file with the run's metrics, for Prometheus' collector of text files; its \
-            name should end in .prom.
+            Replace this file with the run's metrics, for node_exporter's collector of text files; \
+            its name should end in .prom.
             """, inProjects: .refused,
         check: .replacedFile)
 
