@@ -88,9 +88,12 @@ struct Prefetch: ParsableCommand {
     /// Handles arguments that need no command, without the parser's check of all flags of `run`.
     private static func answerWithoutCommand(_ arguments: [String]) throws {
         if CommandArguments.wantShortHelp(arguments, subcommands: subcommands) {
-            throw CleanExit.message(ShortHelp.text)
+            let isOfRun = arguments.first == "run"
+            throw CleanExit.message(isOfRun ? ShortHelp.ofRun : ShortHelp.text)
         }
-        if arguments == ["--help"] { throw CleanExit.message(helpMessage()) }
+        if arguments == ["--help"] || arguments == ["help"] {
+            throw CleanExit.message(ShortHelp.long)
+        }
         if arguments.count == 2, arguments[0] == CompletionScript.flag,
             let script = CompletionScript.make(for: arguments[1])
         {

@@ -70,6 +70,17 @@ struct HostPacingTests {
         #expect(pacing.limit(rules) == .settings)
     }
 
+    /// Defaults are no settings of the user.
+    @Test(arguments: [true, false])
+    func onlyChosenNumbersLimitAHost(isChosen: Bool) {
+        let rules = HostPacing.PaceRules(concurrency: 8, isChosen: isChosen)
+        let paced = HostPacing.PaceRules(concurrency: 8, isChosen: isChosen, interval: .seconds(1))
+        var pacing = HostPacing(rules)
+        #expect(pacing.limit(rules) == (isChosen ? .settings : nil))
+        _ = pacing.started(at: at(0), paced)
+        #expect(pacing.limit(paced) == .settings)
+    }
+
     @Test func breakerOpensAfterTenConsecutiveFailures() {
         var pacing = HostPacing(rules)
         finish(&pacing, .unreachable(.connect), times: 9)

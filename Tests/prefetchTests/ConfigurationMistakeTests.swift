@@ -35,8 +35,8 @@ struct ConfigurationMistakeTests {
             ("[host.\"*\"]\nttl = \"x\"", "c.toml:2: The value 'x' is invalid for '--ttl"),
             (
                 "encode = \"jpge\"",
-                "c.toml:1: The value 'jpge' is invalid for '--encode <format>': it takes "
-                    + "same, jpeg, png, webp, avif, auto or original\n"
+                "c.toml:1: The value 'jpge' is invalid for '--encode <format>': did you mean jpeg? "
+                    + "it takes same, jpeg, png, webp, avif, auto or original\n"
             ),
             ("[list.a]\nfile = []", "c.toml:1: list 'a' has no file\n"),
             ("[host.\"a/b\"]\nttl = \"1d\"", "c.toml:2: 'a/b' is no pattern of a host\n"),

@@ -167,6 +167,38 @@ struct UsageTests {
         #expect(answer.lines.first?.hasSuffix(": it takes \(form)") == true)
     }
 
+    /// Every flag that takes one of several words suggests the one that was meant.
+    @Test func misspelledWordsAreGuessed() throws {
+        let rows = RunFlags.all.filter { !$0.choices.isEmpty }
+        #expect(rows.count > 15)
+        for row in rows {
+            for choice in row.choices where choice.count > 2 && choice.allSatisfy(\.isLetter) {
+                for word in [String(choice.dropLast()) + "~", choice.uppercased()] {
+                    guard !row.choices.contains(word) else { continue }
+                    let answer = try #require(ParsedAnswer(["list.txt", "--\(row.name)", word]))
+                    #expect(answer.text.contains("did you mean \(choice)?"), "\(answer)")
+                    #expect(answer.text.contains("\(row.choices.last ?? "")"), "\(answer)")
+                }
+            }
+        }
+        for (arguments, choice) in [
+            (["list.txt", "--encode", "jpg"], "jpeg"),
+            (["list.txt", "--allow-formats", "webp,jpg"], "jpeg"),
+            (["list.txt", "--lock", "wiat"], "wait"),
+            (["list.txt", "--format", "site"], "sitemap"),
+            (["export", "e", "--layout", "imagefoldr"], "imagefolder"),
+            (["failed", "list", "--reason", "http"], "http-status"),
+            (["list", "--sort", "byte"], "bytes"), (["list", "--format", "jpg"], "jpeg"),
+        ] {
+            let answer = try #require(ParsedAnswer(arguments))
+            #expect(answer.lines[0].contains("did you mean \(choice)?"), "\(answer)")
+        }
+        let rule = try #require(ParsedAnswer(["list.txt", "--prune", "unused-fro=3d"]))
+        #expect(rule.text.contains("(did you mean 'unused-for'?)"), "\(rule)")
+        let other = try #require(ParsedAnswer(["list.txt", "--encode", "bitmap"]))
+        #expect(!other.text.contains("did you mean"), "\(other)")
+    }
+
     /// A number without a unit means seconds or bytes elsewhere, and here would remove everything.
     @Test(arguments: [
         ["prune", "--unlisted-for", "30"], ["prune", "--history", "90"],

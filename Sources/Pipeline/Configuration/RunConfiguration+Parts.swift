@@ -127,7 +127,7 @@ package struct HostRules: Sendable {
         let most = concurrency ?? (pacing == .fixed ? HostRules.fixedConcurrency : jobs)
         return HostPacing.PaceRules(
             concurrency: most ?? HostRules.maximumConcurrency,
-            sharedConcurrency: most ?? HostRules.maximumStreams,
+            sharedConcurrency: most ?? HostRules.maximumStreams, isChosen: most != nil,
             firstConcurrency: concurrency == nil && pacing == .auto
                 ? HostRules.firstConcurrency : nil,
             isAdaptive: pacing == .auto, interval: interval, longestCoolDown: longestRetryAfter,

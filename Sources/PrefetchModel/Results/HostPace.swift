@@ -1,7 +1,7 @@
 /// The pace at which a host was requested in a run.
 package struct HostPace: Hashable, Sendable {
     package enum Limit: String, CaseIterable, Sendable {
-        /// The user's numbers or the defaults.
+        /// The user's numbers, not the defaults.
         case settings
         /// More requests at once would queue at the host.
         case latency
@@ -35,6 +35,36 @@ package struct HostPace: Hashable, Sendable {
 
     package init(host: String) {
         self.host = host
+    }
+
+    /// The numbers that tell refusals of the pace from images that the host cannot serve. Each of
+    /// these is refused as often as it is tried.
+    package struct Refusals: Hashable, Sendable {
+        package var responses: Int
+        package var refusals: Int
+        package var limit: Limit?
+
+        package init(responses: Int, refusals: Int, limit: Limit?) {
+            self.responses = responses
+            self.refusals = refusals
+            self.limit = limit
+        }
+
+        /// Fewer say nothing about a host.
+        private static let least = 3
+
+        /// Whether the host refuses the pace; `failed` entries ended by a refusal.
+        package func areOfPace(failed: Int) -> Bool {
+            if limit == .refusals { return true }
+            guard failed > 0 else { return refusals >= Refusals.least && refusals * 10 > responses }
+            return failed >= Refusals.least && failed * 10 > responses - refusals
+        }
+    }
+
+    /// Whether its refusals are of the pace.
+    package var isPaceRefused: Bool {
+        Refusals(responses: responses, refusals: refusals, limit: limit)
+            .areOfPace(failed: failures.refused)
     }
 
     /// Percentiles of the times from request to end of a complete response.

@@ -9,6 +9,8 @@ extension HostPacing {
         package var concurrency: Int
         /// The limit over shared connections (HTTP/2), at least ``concurrency``.
         package var sharedConcurrency: Int
+        /// Whether the user has set these two; otherwise they are no limit to report.
+        package var isChosen: Bool
         /// Simultaneous transfers at a new host.
         package var firstConcurrency: Int
         package var isAdaptive: Bool
@@ -22,14 +24,15 @@ extension HostPacing {
         package var patience: Duration
 
         package init(
-            concurrency: Int, sharedConcurrency: Int? = nil, firstConcurrency: Int? = nil,
-            isAdaptive: Bool = false,
+            concurrency: Int, sharedConcurrency: Int? = nil, isChosen: Bool = true,
+            firstConcurrency: Int? = nil, isAdaptive: Bool = false,
             interval: Duration = .zero, longestCoolDown: Duration = .seconds(300),
             backoff: Backoff = Backoff(), patience: Duration = .seconds(60)
         ) {
             precondition(concurrency >= 1, "a host needs room for one transfer")
             self.concurrency = concurrency
             self.sharedConcurrency = max(concurrency, sharedConcurrency ?? concurrency)
+            self.isChosen = isChosen
             self.firstConcurrency = min(concurrency, max(1, firstConcurrency ?? concurrency))
             self.isAdaptive = isAdaptive
             self.interval = interval

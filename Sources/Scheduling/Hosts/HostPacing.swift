@@ -50,7 +50,8 @@ package struct HostPacing: Sendable {
     /// The limit of the pace; nil while it is not known, because something else limits the run.
     package func limit(_ rules: PaceRules) -> HostPace.Limit? {
         if rate.limit != nil || adaptive.refusedLimit != nil { return .refusals }
-        if concurrency >= maximum(rules) || starts.next != nil { return .settings }
+        let isAtMaximum = rules.isChosen && concurrency >= maximum(rules)
+        if isAtMaximum || starts.next != nil { return .settings }
         return adaptive.isLimitedByLatency ? .latency : nil
     }
 

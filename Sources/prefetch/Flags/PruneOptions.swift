@@ -15,7 +15,7 @@ struct PruneOptions: ParsableArguments {
     @Option(
         parsing: .upToNextOption,
         help: .value("manifest", "Images that none of these manifests lists; - is standard input."),
-        completion: .file())
+        completion: .lists)
     var unlisted: [String] = []
 
     @Option(.expiredFor) var expiredFor: PruneRule.Setting?
@@ -129,7 +129,9 @@ extension PruneRules {
             }
             guard let rule = PruneRule(rawValue: String(parts[0])) else {
                 let names = PruneRule.allCases.map(\.rawValue).joined(separator: ", ")
-                throw invalid("unknown rule; the rules are \(names)")
+                let meant = PruneRule.allCases.first { String(parts[0]).isNearly($0.rawValue) }
+                let guess = meant.map { " (did you mean '\($0.rawValue)'?)" } ?? ""
+                throw invalid("unknown rule\(guess); the rules are \(names)")
             }
             guard !settings.contains(where: { $0.rule == rule }) else {
                 throw invalid("\(rule.rawValue) is given twice")

@@ -1,10 +1,11 @@
 import ArgumentParser
 import CacheStorage
+import ConfigurationFiles
 import PrefetchModel
 
 /// The parser's completion scripts, corrected (argument-parser 1.8.2): `run` may be left out, as on
 /// the command line. fish does not hang behind an option without its value. Names in the cache are
-/// read by the installed program, even if `./prefetch` was typed.
+/// read by the installed program, even if `./prefetch` was typed. Lists are files, too.
 enum CompletionScript {
     static let flag = "--generate-completion-script"
 
@@ -13,15 +14,37 @@ enum CompletionScript {
         guard let known = CompletionShell(rawValue: shell) else { return nil }
         let text = Prefetch.completionScript(for: known)
         return switch known {
-        case .fish: fish(text)
-        case .bash: bash(text)
-        default: zsh(text)
+        case .fish:
+            completingFiles(fish(text)) {
+                $0.replacing(" -fka ", with: " -Fka ").replacing(" -rfka ", with: " -rFka ")
+            }
+        // `@` is a word of its own.
+        case .bash:
+            completingFiles(bash(text)) {
+                $0 + "\n        [[ \"${prev}${cur}\" = *@* ]] || __prefetch_add_completions -f"
+            }
+        default: completingFiles(zsh(text)) { $0.replacing(")\"}'", with: ")\"; _files}'") }
         }
     }
 
     /// The installed program, without its errors.
     private static let program = "command prefetch"
     private static let silently = "2>/dev/null"
+
+    /// The arguments with the completion ``CompletionKind/lists``.
+    private static let lists = [
+        "run -- positional@0", "plan -- positional@0", "export -- positional@1",
+        "import -- positional@1", "prune -- --unlisted",
+    ].map { "---completion \($0) " }
+
+    /// Changes the lines that complete a list.
+    private static func completingFiles(
+        _ text: String, _ change: (String) -> String
+    ) -> String {
+        text.split(separator: "\n", omittingEmptySubsequences: false).map { line in
+            lists.contains { line.contains($0) } ? change(String(line)) : String(line)
+        }.joined(separator: "\n")
+    }
 
     private static var commands: String { Prefetch.subcommands.sorted().joined(separator: "|") }
 
@@ -88,6 +111,7 @@ enum CompletionScript {
             "        _describe -V subcommand subcommands && ret=0\n",
             with: """
                         _describe -V subcommand subcommands && ret=0
+                        __prefetch_custom_complete \(lists[0])"${current_word_index}" 0 && ret=0
                         _files && ret=0
 
                 """, maxReplacements: 1
@@ -115,6 +139,34 @@ extension CompletionKind {
         names(on: words) { catalog in Set(try catalog.variantNames().map(\.name)) }
     }
 
+    /// The lists of configuration files, `@NAME`. bash completes the part behind `@`.
+    static let lists = custom { words, index, _ in
+        let isBehindMark =
+            CompletionShell.requesting == .bash && words.indices.contains(index - 1)
+            && words[index - 1] == "@"
+        return configurationNames(on: words) { file in
+            file.settings.compactMap { setting in
+                guard case .list(let name) = setting.table else { return nil }
+                return isBehindMark ? name : "@\(name)"
+            }
+        }
+    }
+
+    static let profiles = custom { words, _, _ in
+        configurationNames(on: words) { Array($0.profiles.keys) }
+    }
+
+    private static func configurationNames(
+        on words: [String], in read: (ConfigurationFile) -> [String]
+    ) -> [String] {
+        // The profile may be the word that is completed.
+        var choice = ConfigurationChoice(
+            GivenFlags(cacheFlags(in: words), of: CommandArguments.commonRows))
+        choice.file = choice.file.map(inHome)
+        let names = (try? choice.files())?.flatMap(read) ?? []
+        return Set(names).filter { isPlain($0.drop { $0 == "@" }) }.sorted().map(written)
+    }
+
     private static func names(
         on words: [String], in read: (CacheCatalog) throws -> Set<String>
     ) -> [String] {
@@ -130,7 +182,7 @@ extension CompletionKind {
     }
 
     /// Whether a name means itself in every shell. bash expands the words that it chooses from.
-    private static func isPlain(_ name: String) -> Bool {
+    private static func isPlain(_ name: some StringProtocol) -> Bool {
         name.utf8.allSatisfy {
             $0.isLetter || $0.isDecimalDigit || "-._:[]~".utf8.contains($0)
         }

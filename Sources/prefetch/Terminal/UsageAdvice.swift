@@ -12,7 +12,55 @@ enum UsageAdvice {
         ("<n/s>", "a rate like 2/s, 30/m or 100/h"),
         ("-status <list>", "statuses like 404,500-502 or 4xx, or none"),
         ("--accept-type <list>", "types like image/png or image/*"),
+        ("--allow-formats <formats>", formats.joined(separator: ", ") + ", with commas between"),
+        ("--lock <what>", "\(locks.joined(separator: ", ")) or wait=DURATION"),
     ]
+    private static let formats = EncodedImageFormat.allCases.map(\.rawValue)
+    private static let locks = ["fail", "skip", "wait"]
+
+    /// A value that a flag refuses, and the words that it takes.
+    private struct RefusedValue {
+        let text: Substring
+        private(set) var choices: [String] = []
+        /// The message before the choices; all of it without any.
+        private(set) var problem: String
+
+        /// Reads the parser's message: its choices are in the first line, or in lines of their own.
+        init?(_ message: String) {
+            let lines = message.split(separator: "\n", omittingEmptySubsequences: false)
+            let first = String(lines[0])
+            guard UsageAdvice.isAboutValue(first), let start = first.firstRange(of: "'"),
+                let end = first.firstRange(of: "' is invalid for '")
+            else { return nil }
+            text = first[start.upperBound..<max(start.upperBound, end.lowerBound)]
+            problem = first
+            if let list = first.firstRange(of: ". Please provide one of ") {
+                problem = String(first[..<list.lowerBound])
+                let item = "  - "
+                choices =
+                    first.hasSuffix(":")
+                    ? lines.dropFirst().prefix { $0.hasPrefix(item) }
+                        .map { String($0.dropFirst(item.count)) }
+                    : first[list.upperBound...].split(separator: "'").enumerated()
+                        .filter { $0.offset % 2 == 0 }.map { String($0.element) }
+            } else if first.hasSuffix("-formats <formats>'") {
+                choices = UsageAdvice.formats
+            } else if first.hasSuffix("--lock <what>'") {
+                choices = UsageAdvice.locks
+            }
+        }
+
+        /// The choice that the value, or the first wrong word of a list, probably means.
+        var meant: String? {
+            let words = text.split(separator: ",").map { $0.lowercased() }
+            guard let word = words.first(where: { !choices.contains($0) }) ?? words.first else {
+                return nil
+            }
+            let starting = choices.filter { word.count >= 3 && $0.hasPrefix(word) }
+            return choices.first { $0 == word } ?? choices.first { word.isNearly($0) }
+                ?? (starting.count == 1 ? starting[0] : nil)
+        }
+    }
 
     /// Turns the parser's last line, `See 'prefetch run --help' for more information.`, into a
     /// hint, and adds the form of an invalid value.
@@ -26,20 +74,21 @@ enum UsageAdvice {
             lines[lines.count - 1] = "hint: `\(command)` shows all flags"
         }
         if let first = lines.first { lines[0] = addingForm(to: first) }
+        if let refused = RefusedValue(message), let meant = refused.meant {
+            let rest = lines[0].dropFirst(refused.problem.count)
+            lines[0] = "\(refused.problem): did you mean \(meant)?\(rest.dropFirst())"
+        }
         return lines.joined(separator: "\n")
     }
 
     /// The parser's message on one line, with the form or the list of values.
     static func oneLine(_ message: String) -> String {
-        let lines = message.split(separator: "\n")
-        let first = String(lines.first ?? "")
-        let introduction = ". Please provide one of the following:"
-        guard first.hasSuffix(introduction) else { return addingForm(to: first) }
-        let item = "  - "
-        let values = lines.dropFirst().prefix { $0.hasPrefix(item) }.map {
-            String($0.dropFirst(item.count))
+        let first = String(message.prefix { $0 != "\n" })
+        guard let refused = RefusedValue(message), !refused.choices.isEmpty else {
+            return addingForm(to: first)
         }
-        return "\(first.dropLast(introduction.count)): it takes \(values.listed(with: "or"))"
+        let guess = refused.meant.map { "did you mean \($0)? " } ?? ""
+        return "\(refused.problem): \(guess)it takes \(refused.choices.listed(with: "or"))"
     }
 
     static func isAboutValue(_ message: String) -> Bool { message.contains("is invalid for '") }

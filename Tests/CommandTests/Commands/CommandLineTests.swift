@@ -8,8 +8,8 @@ import Testing
 struct CommandLineTests {
     /// Some arguments bypass the full parser, with the same output.
     @Test(arguments: [
-        (["--help"], ["help"], "(default)"),
-        (["-h"], ["run", "-h"], "\nprefetch run --help shows all flags\n"),
+        (["--help"], ["help"], "Common flags of run:"),
+        (["run", "-h"], ["run", "-j", "4", "-h"], "\nprefetch run --help shows all flags\n"),
         (["-h"], ["images.txt", "-j", "4", "-h"], "\nprefetch run --help shows all flags\n"),
         (["get", "--help"], ["help", "get"], "USAGE: prefetch get"),
         (["attr", "--help"], ["help", "attr"], "USAGE: prefetch attr"),

@@ -53,8 +53,8 @@ struct ConfigurationMistakeTests {
                 "c.toml:8: 'encode' takes same, jpeg, png, webp, avif, auto or original\n",
                 "c.toml:10: unknown key 'jobs'\n", "c.toml:12: list 'a' has no file\n",
                 "c.toml:2: The value 'x' is invalid for '--jobs <n>'\n",
-                "c.toml:3: The value 'jpge' is invalid for '--encode <format>': it takes "
-                    + "same, jpeg, png, webp, avif, auto or original\n",
+                "c.toml:3: The value 'jpge' is invalid for '--encode <format>': did you mean jpeg? "
+                    + "it takes same, jpeg, png, webp, avif, auto or original\n",
                 "c.toml:11: The value 'x' is invalid for '--ttl",
             ]
         ),

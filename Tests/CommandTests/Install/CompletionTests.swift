@@ -38,6 +38,17 @@ struct CompletionTests {
         Case("prefetch list --host ", "127.0.0.1:8000", "cdn.example.com"),
         Case("prefetch hosts clear cd", "cdn.example.com"),
         Case("prefetch list --cache-dir other --host el", "elsewhere.example"),
+        Case("prefetch notes.txt --profile ni", "nightly"),
+        Case("prefetch stats --profile ", "nightly", "weekly"),
+        Case("prefetch stats --config own.toml --profile ", "mine"),
+        Case("prefetch @", "shop", "archive"), Case("prefetch @sh", "@shop"),
+        Case("prefetch run @sh", "@shop"), Case("prefetch run @", "shop", "archive"),
+        Case("prefetch plan notes.txt @ar", "@archive"),
+        Case("prefetch export folder @ar", "@archive"),
+        Case("prefetch export folder not", "notes.txt"),
+        Case("prefetch import folder @ar", "@archive"),
+        Case("prefetch import folder not", "notes.txt"),
+        Case("prefetch prune --unlisted @ar", "@archive"),
     ]
 
     /// A shell, and a file of its package.
@@ -88,6 +99,12 @@ struct CompletionTests {
     }
 
     private func fill(_ workspace: Workspace) async throws {
+        try workspace.manifest(
+            [
+                "[profile.nightly]", "quiet = true", "[profile.weekly]", "[list.shop]",
+                "file = \"notes.txt\"", "[list.archive]", "file = \"notes.txt\"",
+            ], name: "prefetch.toml")
+        try workspace.manifest(["[profile.mine]"], name: "own.toml")
         try workspace.write(Fixtures.file("baseline.jpg"), to: "image.jpg")
         for (url, flags) in [
             ("http://127.0.0.1:8000/a.jpg", ["--variant", "thumb=8x8"]),

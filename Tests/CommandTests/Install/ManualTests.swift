@@ -51,8 +51,9 @@ struct ManualTests {
             #expect(subcommands.count > 15)
             let names = ["prefetch"] + subcommands.map { "prefetch-\($0.commandName)" }
             let pages = try FileManager.default.contentsOfDirectory(
-                atPath: "\(workspace.folder)/pages")
+                atPath: "\(workspace.folder)/pages/man1")
             #expect(Set(pages) == Set(names.map { "\($0).1" }))
+            try await expectSections(workspace)
             let first = try await text(of: "prefetch", workspace)
             for command in subcommands {
                 let name = "prefetch-\(command.commandName)"
@@ -65,9 +66,56 @@ struct ManualTests {
         }
     }
 
+    /// The sections that users of manuals look for, with every member.
+    private func expectSections(_ workspace: Workspace) async throws {
+        let first = try await text(of: "prefetch", workspace)
+        func section(_ title: String) -> String {
+            let rest = first.components(separatedBy: "\n\(title)\n").last ?? ""
+            let end = rest.firstMatch(of: /\n\n[A-Z]/)?.range.lowerBound ?? rest.endIndex
+            return String(rest[..<end])
+        }
+        for status in ["0", "1", "2", "3", "64", "75"] {
+            #expect(section("EXIT STATUS").contains("\n       \(status) "), "\(status)")
+        }
+        for file in [
+            "prefetch.toml in the current", "/etc/prefetch/config.toml", ".cache/prefetch",
+        ] {
+            #expect(section("FILES").contains(file), "\(file)")
+        }
+        // All variables that the program reads, apart from those of storage services.
+        var variables: Set<Substring> = []
+        let sources = SourceTree.root.appending(path: "Sources/prefetch")
+        for file in try FileManager.default.subpathsOfDirectory(atPath: sources.path)
+        where file.hasSuffix(".swift") {
+            let source = try String(contentsOf: sources.appending(path: file), encoding: .utf8)
+            variables.formUnion(source.matches(of: /environment\("(\w+)"\)/).map(\.output.1))
+            for list in source.matches(of: /environment: \[([^\]]+)\]/) {
+                variables.formUnion(list.output.1.matches(of: /"(\w+)"/).map(\.output.1))
+            }
+        }
+        #expect(variables.count > 15)
+        for name in variables {
+            let isNamed = [name, Substring(name.lowercased())].contains {
+                section("ENVIRONMENT").contains($0)
+            }
+            #expect(isNamed || name == "PREFETCH_CACHE_DIR", "\(name)")
+        }
+        let configuration = try await text(of: "prefetch.toml", workspace)
+        let keys = try await workspace.run("config", "init", "-")
+        let listed = keys.output.matches(of: #/\n# ?([a-z][a-z0-9-]+) = /#).map(\.output.1)
+        #expect(listed.count > 70)
+        // A rule of [prune].
+        for key in listed where key != "unlisted-for" {
+            #expect(configuration.contains("\n       \(key)"), "\(key)")
+        }
+        let merge = try await text(of: "prefetch-merge", workspace)
+        #expect(merge.contains("prefetch merge [options] dest src ...\n"), "\(merge)")
+        #expect(merge.contains("prefetch merge [options] --check plan|n summary ...\n"))
+    }
+
     /// A page as a reader sees it, which `mandoc` finds no fault with.
     private func text(of page: String, _ workspace: Workspace) async throws -> String {
-        let file = "pages/\(page).1"
+        let file = "pages/" + (page.contains(".") ? "man5/\(page).5" : "man1/\(page).1")
         let faults = try await run(
             workspace, ManualTests.mandoc, ["-T", "lint", "-W", "warning", file])
         #expect(faults.status == 0, "\(faults)")

@@ -44,7 +44,7 @@ struct ExportCommand: InvokedCommand {
 
     @Argument(
         help: .value("list", "Lists, as for `run`; none for all images."),
-        completion: .file())
+        completion: .lists)
     var lists: [String] = []
 
     @OptionGroup var options: ExportOptions

@@ -37,7 +37,7 @@ struct ImportCommand: HostedCommand {
     @Argument(help: .value("source", "The folder, or a tar archive."), completion: .file())
     var source: String
 
-    @Argument(help: .value("list", "Lists, as for `run`."), completion: .file())
+    @Argument(help: .value("list", "Lists, as for `run`."), completion: .lists)
     var lists: [String] = []
 
     @Option(help: .value("layout", "The arrangement of the files."))

@@ -8,6 +8,10 @@ struct MergeCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "merge",
         abstract: "Join caches, such as the shards of a list.",
+        usage: """
+            prefetch merge [<options>] <dest> <src> ...
+                   prefetch merge [<options>] --check <plan|n> <summary> ...
+            """,
         discussion: """
             Merges the caches SRC into the cache DEST, which is created if it is missing. The result \
             is the same in any order and when it is repeated. Sources are not changed.
@@ -36,7 +40,7 @@ struct MergeCommand: ParsableCommand {
 
     @Argument(
         help: .value(
-            "dest> <src", "The cache to merge into, and those to merge; with --check summaries."),
+            "cache", "The cache to merge into, and those to merge; with --check summaries."),
         completion: .directory)
     var caches: [String] = []
 

@@ -31,7 +31,7 @@ struct RunCommand: InvokedCommand {
 
     @Argument(
         help: .value("manifest", "Manifests, read in this order; URLs among them are read last."),
-        completion: .file())
+        completion: .lists)
     var manifests: [String] = []
 
     @OptionGroup(title: FlagHeading.input.rawValue) var sharding: Flags<ShardFlags>

@@ -272,6 +272,7 @@ struct FlagRow: Sendable {
         switch value {
         case "file": .file()
         case "dir": .directory
+        case _ where name == "profile": .profiles
         default: nil
         }
     }
