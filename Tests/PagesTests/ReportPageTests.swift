@@ -192,10 +192,19 @@ struct ReportPageTests {
         arguments: [
             (
                 FailureReason.httpStatus, 404,
-                "prefetch failed list --host https://a.example --reason http-status --urls"
+                "prefetch failed list --host https://a.example --status 404 "
+                    + "--since 2026-11-28T05:37:16Z --cache-dir c --urls"
             ),
-            (.dns, nil, "prefetch doctor --online"),
-            (.tooLarge, nil, "prefetch 'my list.txt' --retry-failed --max-filesize 256MiB"),
+            (
+                .notAnImage, 200,
+                "prefetch failed list --host https://a.example --reason not-an-image "
+                    + "--since 2026-11-28T05:37:16Z --cache-dir c"
+            ),
+            (.dns, nil, "prefetch doctor --online --cache-dir c"),
+            (
+                .tooLarge, nil,
+                "prefetch 'my list.txt' --retry-failed --cache-dir c --max-filesize 256MiB"
+            ),
             (.invalidEntry, nil, "prefetch plan 'my list.txt'"),
         ] as [(FailureReason, Int?, String)])
     func remediesAreCommands(reason: FailureReason, status: Int?, command: String) throws {
@@ -205,7 +214,11 @@ struct ReportPageTests {
                 manifest: "my list.txt", line: 1, url: "https://a.example/x", key: "k",
                 outcome: .failed, reason: reason, message: "m", httpStatus: status, attempts: 1))
         let row = try #require(record.failureRows.first)
-        #expect(Remedy(row, lists: record.lists).command == command)
+        let since = Timestamp(milliseconds: 1_795_844_236_789)
+        #expect(since.description == "2026-11-28T05:37:16Z")
+        let remedy = Remedy(
+            row, lists: record.lists, place: " --cache-dir c", since: since, isPaceRefused: false)
+        #expect(remedy.command == command)
     }
 
     @Test(arguments: [

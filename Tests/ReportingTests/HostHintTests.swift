@@ -26,7 +26,8 @@ struct HostHintTests {
             (pace(failures: [(.httpStatus, 403, 8), (.httpStatus, 404, 2)]), "--user-agent"),
             (pace(failures: [(.httpStatus, 401, 3)]), "--user"),
             (pace(failures: [(.httpStatus, 429, 3)]), "--host-interval"),
-            (pace(failures: [(.httpStatus, 503, 3)]), "--host-rate"),
+            (pace(failures: [(.httpStatus, 503, 3)], responses: 20), "--host-rate"),
+            (pace(failures: [(.httpStatus, 503, 3)]), "serves other images"),
             (pace(failures: [(.timeout, nil, 3)], responses: 0), "--connect-timeout"),
             (pace(failures: [(.dns, nil, 3)], responses: 0), "prefetch doctor"),
             (pace(refusals: 30), "--host-interval"),
@@ -45,6 +46,8 @@ struct HostHintTests {
             pace(failures: [(.httpStatus, 403, 5), (.timeout, nil, 5)]),
             pace(failures: [(.httpStatus, 404, 50)]), pace(refusals: 5),
             pace(responses: 20, limit: .settings),
+            // One image that the host cannot serve, tried five times.
+            pace(failures: [(.httpStatus, 503, 1)], refusals: 5, responses: 33),
         ])
     func noCauseHasNoHint(pace: HostPace) {
         #expect(HostHint(pace) == nil)

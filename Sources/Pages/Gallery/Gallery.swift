@@ -128,12 +128,30 @@ package struct Gallery {
         }
     }
 
+    /// Writes the preview in the shape of the image, a little smaller: the sides of a ThumbHash are
+    /// rounded, and the thumbnail must cover it.
+    private func write(
+        _ preview: PageImage, of image: GalleryImage, to frame: inout HTMLWriter
+    ) {
+        let shown = image.variants.first?.image
+        guard let width = shown?.knownWidth, let height = shown?.knownHeight else {
+            return frame.empty("img", ["src": preview.dataURL, "alt": ""])
+        }
+        let box = "0 0 \(width) \(height)"
+        frame.element("svg", ["viewBox": box, "aria-hidden": "true"]) { svg in
+            svg.empty(
+                "image",
+                [
+                    "href": preview.dataURL, "x": "2%", "y": "2%", "width": "96%", "height": "96%",
+                    "preserveAspectRatio": "none",
+                ])
+        }
+    }
+
     private func write(_ image: GalleryImage, to html: inout HTMLWriter) {
         html.element("li") { item in
             item.element("div", ["class": "shot"]) { frame in
-                if let preview = image.preview {
-                    frame.empty("img", ["src": preview.dataURL, "alt": ""])
-                }
+                if let preview = image.preview { write(preview, of: image, to: &frame) }
                 if let thumbnail = image.thumbnail {
                     frame.empty(
                         "img",

@@ -11,7 +11,9 @@ extension ReportPage {
         html.section("Failures of earlier runs") { section in
             section.element(
                 "p", "\(grouped(counters[.blacklisted])) entries were not requested. Their list:")
-            section.element("p") { $0.element("code", "prefetch failed list --blacklisted") }
+            section.element("p") {
+                $0.element("code", "prefetch failed list --blacklisted\(place)")
+            }
         }
     }
 
@@ -25,9 +27,11 @@ extension ReportPage {
                 [
                     .number("Entries"), .text("Host"), .text("Reason"), .text("First entry"),
                     .text("Remedy"),
-                ],
+                ], narrow: .cards,
                 shown.map { row in
-                    let remedy = Remedy(row, lists: record.lists)
+                    let remedy = Remedy(
+                        row, lists: record.lists, place: place, since: summary?.startedAt,
+                        isPaceRefused: isPaceRefused(row))
                     let status = row.httpStatus.map { " \($0)" } ?? ""
                     return [
                         TableCell(grouped(row.count)), .long(row.host ?? "–"),
@@ -45,9 +49,22 @@ extension ReportPage {
             if others > 0 {
                 section.element(
                     "p", ["class": "muted"],
-                    "And \(grouped(others)) more: `prefetch failed list` lists them.")
+                    "And \(grouped(others)) more: `prefetch failed list\(place)` lists them.")
             }
         }
+    }
+
+    /// The flag that names the cache, for a shell elsewhere.
+    private var place: String {
+        summary.map { " --cache-dir \(Remedy.quoted(clipped($0.cacheDirectory)))" } ?? ""
+    }
+
+    private func isPaceRefused(_ row: FailureRow) -> Bool {
+        guard let host = record.hosts.first(where: { RedactedURL($0.host).description == row.host })
+        else { return false }
+        return HostPace.Refusals(
+            responses: host.requests, refusals: host.refusals ?? 0, limit: host.limit
+        ).areOfPace(failed: row.count)
     }
 
     func writeHosts(to html: inout HTMLWriter) {
@@ -58,7 +75,7 @@ extension ReportPage {
                 [
                     .text("Host"), .number("Requests"), .number("p50"), .number("p95"),
                     .number("Failures"), .number("Refusals"), .text("Limited by"),
-                ],
+                ], narrow: .scrolls,
                 record.hosts.prefix(ReportPage.listedHosts).map { row in
                     [
                         .long(RedactedURL(row.host).description, note: row.hint),
@@ -80,17 +97,21 @@ struct Remedy {
     let advice: String?
     let command: String
 
-    init(_ row: FailureRow, lists: [String]) {
+    /// `place` is the flag that names the cache. Failures `since` the start of the run are its own.
+    init(
+        _ row: FailureRow, lists: [String], place: String, since: Timestamp?, isPaceRefused: Bool
+    ) {
         let cause = HostFailures.Cause(row.reason, httpStatus: row.httpStatus)
-        let again = Remedy.run(lists)
-        let list = Remedy.list(row)
+        let about = Advice.about(cause, isPaceRefused: isPaceRefused)
+        let again = Remedy.run(lists) + place
+        let list = Remedy.list(row, since: since) + place
         switch row.reason {
         case .httpStatus where row.httpStatus == 404 || row.httpStatus == 410:
             advice = "The images are gone: remove the URLs from the list."
             command = "\(list) --urls"
         case .dns, .connect, .tls:
             advice = nil
-            command = "prefetch doctor --online"
+            command = "prefetch doctor --online\(place)"
         case .timeout: (advice, command) = (nil, "\(again) --timeout 15m")
         case .stalled: (advice, command) = (nil, "\(again) --stall-timeout 60s")
         case .redirect: (advice, command) = (nil, "\(again) --max-redirects 20")
@@ -105,13 +126,15 @@ struct Remedy {
             (advice, command) = (
                 "Correct the line in the list.", "prefetch plan\(Remedy.names(lists))"
             )
-        case .disk: (advice, command) = ("Free space on the cache's disk.", "prefetch doctor")
+        case .disk:
+            advice = "Free space on the cache's disk."
+            command = "prefetch doctor\(place)"
         case .corruptImage, .notAnImage:
-            advice = Remedy.sentence(Advice.about(cause)) ?? "The origin serves damaged files."
+            advice = Remedy.sentence(about) ?? "The origin serves damaged files."
             command = list
         case .httpStatus, .refusedAddress, .bodyFilter, .internal, .otherFormat,
             .belowMinimumSize, .overMaximumAspect, .belowMinimumBytes, .notSelected, .robots:
-            advice = Remedy.sentence(Advice.about(cause))
+            advice = Remedy.sentence(about)
             command = list
         }
     }
@@ -120,9 +143,13 @@ struct Remedy {
         advice.map { $0.prefix(1).uppercased() + $0.dropFirst() + "." }
     }
 
-    private static func list(_ row: FailureRow) -> String {
+    /// The command that lists exactly the entries of the row.
+    private static func list(_ row: FailureRow, since: Timestamp?) -> String {
         let host = row.host.map { " --host \(quoted($0))" } ?? ""
-        return "prefetch failed list\(host) --reason \(row.reason.rawValue)"
+        let status = row.reason == .httpStatus ? row.httpStatus : nil
+        let cause = status.map { " --status \($0)" } ?? " --reason \(row.reason.rawValue)"
+        let time = since.map { " --since \($0)" } ?? ""
+        return "prefetch failed list\(host)\(cause)\(time)"
     }
 
     private static func run(_ lists: [String]) -> String {

@@ -135,13 +135,36 @@ struct TableCell {
 }
 
 extension HTMLWriter {
-    /// Writes a table with the rows' headers in the first column. Wide ones scroll.
-    mutating func table(_ caption: String, _ columns: [TableColumn], _ rows: [[TableCell]]) {
+    /// The form of a table in a narrow window.
+    enum NarrowTable {
+        case fits
+        /// Scrolls sideways, and says so.
+        case scrolls
+        /// Each row is a card with the columns' titles.
+        case cards
+
+        fileprivate var cssClass: String? {
+            switch self {
+            case .fits: nil
+            case .scrolls: "wide"
+            case .cards: "cards"
+            }
+        }
+    }
+
+    /// Writes a table with the rows' headers in the first column.
+    mutating func table(
+        _ caption: String, _ columns: [TableColumn], narrow: NarrowTable = .fits,
+        _ rows: [[TableCell]]
+    ) {
         element(
             "div",
             ["class": "scroll", "tabindex": "0", "role": "region", "aria-label": caption]
         ) { html in
-            html.element("table") { table in
+            if narrow == .scrolls {
+                html.element("p", ["class": "sideways"], "Scroll sideways for all columns.")
+            }
+            html.element("table", ["class": narrow.cssClass]) { table in
                 table.element("caption", caption)
                 table.element("thead") { head in
                     head.element("tr") { row in
@@ -158,7 +181,10 @@ extension HTMLWriter {
                             for (column, cell) in zip(columns, cells) {
                                 row.element(
                                     header == nil ? "td" : "th",
-                                    ["scope": header, "class": column.cssClass], cell.write)
+                                    [
+                                        "scope": header, "class": column.cssClass,
+                                        "data-title": narrow == .cards ? column.title : nil,
+                                    ], cell.write)
                                 header = nil
                             }
                         }

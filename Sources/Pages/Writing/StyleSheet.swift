@@ -60,6 +60,8 @@ enum StyleSheet {
         tbody th { font-weight: 400; }
         th.n, td.n { text-align: right; white-space: nowrap; }
         tr > :last-child { padding-right: 0; }
+        table.wide { min-width: 640px; }
+        .sideways { display: none; color: var(--muted); font-size: 13px; position: sticky; left: 0; }
         .url { overflow-wrap: anywhere; min-width: 14em; display: block; }
         .note { color: var(--muted); font-size: 13px; overflow-wrap: anywhere; display: block; }
         code { font: 13px/1.5 ui-monospace, SFMono-Regular, Menlo, "Liberation Mono", monospace;
@@ -91,7 +93,7 @@ enum StyleSheet {
           border-radius: 6px; background: var(--page); display: grid; place-items: center;
           overflow: hidden; color: var(--muted); margin: 0; }
         .shot > * { grid-area: 1 / 1; }
-        .shot img { width: 100%; height: 118px; object-fit: contain; }
+        .shot img, .shot svg { width: 100%; height: 118px; object-fit: contain; }
         .name { display: block; overflow-wrap: anywhere; line-height: 1.35; margin-top: 4px;
           max-height: 4.05em; overflow: hidden; }
         .tag { font-size: 12px; color: var(--muted); }
@@ -101,7 +103,23 @@ enum StyleSheet {
           background: var(--card); text-decoration: none; }
         a:focus-visible, summary:focus-visible, .scroll:focus-visible {
           outline: 2px solid var(--info); outline-offset: 2px; }
+        @media (max-width: 705px) {
+          .sideways { display: block; }
+        }
+        @media (max-width: 899px) {
+          .cards, .cards caption, .cards tbody, .cards tr, .cards th, .cards td { display: block; }
+          .cards thead { position: absolute; width: 1px; height: 1px; overflow: hidden;
+            clip-path: inset(50%); }
+          .cards tr { border: 1px solid var(--line); border-radius: 6px; padding: 6px 10px;
+            margin-top: 8px; }
+          .cards th, .cards td, .cards th.n { border: 0; padding: 2px 0; text-align: left;
+            white-space: normal; }
+          .cards th::before, .cards td::before { content: attr(data-title) ": ";
+            color: var(--muted); font-size: 13px; }
+          .cards .url, .cards td code { min-width: 0; }
+        }
         @media (max-width: 480px) {
+          .url { min-width: 8em; }
           header, main, footer { padding-left: 10px; padding-right: 10px; }
           section { padding: 12px 10px; }
           table { font-size: 14px; }

@@ -15,9 +15,11 @@ package enum Advice {
     package static let expiredURL = "list the image by a new URL"
 
     /// Returns the advice about a host where images fail for this cause; nil if no flag helps.
-    package static func about(_ cause: HostFailures.Cause) -> String? {
+    ///
+    /// `isPaceRefused` tells whether 503 means the pace, see ``HostPace/Refusals``.
+    package static func about(_ cause: HostFailures.Cause, isPaceRefused: Bool) -> String? {
         switch cause.reason {
-        case .httpStatus where cause.httpStatus == 503: refusals
+        case .httpStatus where cause.httpStatus == 503: isPaceRefused ? refusals : unavailable
         case .httpStatus: cause.httpStatus.flatMap { about(httpStatus: $0) }
         case .dns, .connect:
             "`prefetch doctor --online` looks for the cause; see --resolve, --proxy"
@@ -40,6 +42,9 @@ package enum Advice {
 
     /// The advice about a host that sends 429 or 503.
     package static let refusals = "the host refuses this pace; see --host-interval and --host-rate"
+
+    private static let unavailable =
+        "the host serves other images at this pace; the next run tries these again"
 
     package static func about(_ limit: HostPace.Limit) -> String {
         switch limit {

@@ -25,6 +25,11 @@ package struct HostFailures: Hashable, Sendable {
         causes[cause, default: 0] += 1
     }
 
+    /// The failures with 429 or 503.
+    package var refused: Int {
+        causes.reduce(0) { $0 + ([429, 503].contains($1.key.httpStatus) ? $1.value : 0) }
+    }
+
     /// The cause of more than half of the failures, if any.
     package var main: (cause: Cause, count: Int)? {
         causes.first { $0.value * 2 > count }.map { ($0.key, $0.value) }

@@ -177,7 +177,10 @@ extension FailureGroups.CauseGroup {
             cause.isKnown == other.cause.isKnown ? place < other.place : other.cause.isKnown
         let shown = isFirst ? self : other
         var cause = shown.cause
-        cause.place = .here(problem: "")
+        if cause.place != other.cause.place || cause.place != self.cause.place {
+            cause.place = .here(problem: "")
+        }
+        if self.cause.httpStatus != other.cause.httpStatus { cause.httpStatus = nil }
         return FailureGroups.CauseGroup(
             cause: cause, count: count + other.count, sample: shown.sample, place: shown.place)
     }

@@ -74,13 +74,13 @@ struct HostHint {
 
     init?(_ pace: HostPace) {
         if pace.failures.count >= HostHint.leastTrouble, let (cause, count) = pace.failures.main,
-            let advice = Advice.about(cause)
+            let advice = Advice.about(cause, isPaceRefused: pace.isPaceRefused)
         {
             let name = cause.httpStatus.map { "HTTP \($0)" } ?? cause.reason.rawValue
             text = "\(count) of \(counted(pace.failures.count, "failure")): \(name): \(advice)"
             self.advice = advice
             isAboutTrouble = true
-        } else if pace.refusals >= HostHint.leastTrouble, pace.refusals * 10 > pace.responses {
+        } else if pace.refusals >= HostHint.leastTrouble, pace.isPaceRefused {
             advice = Advice.refusals
             text =
                 "\(pace.refusals) of \(counted(pace.responses, "response")) with 429 or 503: \(advice)"

@@ -34,7 +34,7 @@ struct FailedCommand: ParsableCommand {
                 On a terminal the columns are aligned under a header; elsewhere they are tab-separated.
 
                 Examples:
-                  prefetch failed list --blacklisted --reason http-status
+                  prefetch failed list --blacklisted --status 404
                   prefetch failed list --urls --host example.com | prefetch run - --retry-failed --allow-empty
                 """)
 
@@ -70,7 +70,7 @@ struct FailedCommand: ParsableCommand {
             var table = ColumnWriter(ListFailures.columns)
             let cooling = try catalog.coolingTimes(at: now)
             try catalog.forEachFailure { record in
-                guard filter.includes(record),
+                guard filter.includes(record, at: now),
                     !blacklisted || record.state(at: now) == .blacklisted,
                     // A run without the filter would store the images that an earlier run excluded.
                     !urls || filter.reason != nil || !record.reason.isExclusion
@@ -150,7 +150,7 @@ struct FailedCommand: ParsableCommand {
             commandName: "clear",
             abstract: "Clear all failures, or the failures with a reason or of a host.",
             discussion: """
-                Failures must match both --reason and --host if both are given.
+                Failures must match all flags that are given.
 
                 Examples:
                   prefetch failed clear --reason http-status --host example.com
@@ -161,14 +161,15 @@ struct FailedCommand: ParsableCommand {
         @OptionGroup var options: ChangeOptions
 
         func run() throws {
+            let now = WallClock.now()
             let (exclusions, failures) = try options.change { cache in
                 let exclusions = try cache.failures.removeAll {
-                    filter.includes($0) && $0.reason.isExclusion
+                    filter.includes($0, at: now) && $0.reason.isExclusion
                 }
                 let failures =
                     filter.includesAll
                     ? try cache.failures.removeAll()
-                    : try cache.failures.removeAll(where: filter.includes)
+                    : try cache.failures.removeAll { filter.includes($0, at: now) }
                 return (exclusions, failures)
             }
             let others = exclusions == 0 ? "" : ", \(counted(exclusions, "exclusion"))"

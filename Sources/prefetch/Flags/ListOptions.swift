@@ -114,11 +114,30 @@ struct FailureFilter: ParsableArguments {
     @Option(help: "Only failures with this reason.")
     var reason: FailureReason?
 
+    @Option(help: .value("status", "Only failures with this HTTP status, like 404; repeatable."))
+    var status: [Int] = []
+
+    @Option(
+        help: .value(
+            "duration|date",
+            "Only URLs that failed since then: 12h, 2026-11-21 or 2026-11-21T05:37:16Z."))
+    var since: SinceArgument?
+
     @OptionGroup var hosts: HostFilter
 
-    var includesAll: Bool { reason == nil && !hosts.isGiven }
+    var includesAll: Bool { reason == nil && status.isEmpty && since == nil && !hosts.isGiven }
 
-    func includes(_ record: FailureRecord) -> Bool {
-        (reason == nil || record.reason == reason) && hosts.includes(origin: record.host)
+    func validate() throws {
+        if let wrong = status.first(where: { !(100...599).contains($0) }) {
+            throw ValidationError("--status takes an HTTP status like 404, not \(wrong)")
+        }
+    }
+
+    func includes(_ record: FailureRecord, at now: Timestamp) -> Bool {
+        (reason == nil || record.reason == reason)
+            && (status.isEmpty
+                || record.reason == .httpStatus && record.httpStatus.map(status.contains) == true)
+            && since.map { record.streak.lastFailedAt >= $0.moment(at: now) } != false
+            && hosts.includes(origin: record.host)
     }
 }

@@ -48,6 +48,63 @@ struct PageTests {
         }
     }
 
+    /// Each remedy that lists entries prints those of its row, and no others.
+    @Test func remediesPrintTheEntriesOfTheirRows() async throws {
+        try await withOrigin { origin in
+            let images = origin.serveImages(28)
+            let counts = ["404": 3, "410": 2, "403": 2, "500": 1, "503": 1, "page": 2]
+            origin.serve("/old", .notFound)
+            var urls: [String] = []
+            for (kind, count) in counts {
+                for number in 0..<count {
+                    let path = "/\(kind)/\(number)"
+                    urls.append(origin.url(path))
+                    origin.serve(
+                        path,
+                        Int(kind).map { Response($0, body: [], type: "text/plain") }
+                            ?? .text("<html></html>"))
+                }
+            }
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
+                // A failure of an earlier run is not one of this run.
+                _ = try await workspace.prefetch([origin.url("/old")])
+                try await eventually("the next second") {
+                    Date.now.timeIntervalSince1970.truncatingRemainder(dividingBy: 1) < 0.2
+                }
+                let run = try await workspace.prefetch(images + urls, "--html", "run.html")
+                #expect(run.summary["failed"] == urls.count, "\(run.result)")
+                #expect(!run.result.error.contains("refuses this pace"), "\(run.result)")
+                #expect(try await workspace.pageComplaints("run.html") == "")
+                let page = try text(workspace, "run.html")
+                #expect(!page.contains("refuses this pace"))
+                let remedy =
+                    #/<th scope="row"[^>]*>(\d+)</th>.*?<code>(prefetch failed [^<]*)</code>/#
+                let rows = page.matches(of: remedy)
+                #expect(rows.count == counts.count, "\(rows.map(\.output.2))")
+                for row in rows {
+                    var command = workspace.command(["-c", String(row.output.2)])
+                    command.executable = "/bin/sh"
+                    command.environment["PATH"] = "\(workspace.folder)/bin:/usr/bin:/bin"
+                    try FileManager.default.createDirectory(
+                        atPath: "\(workspace.folder)/bin", withIntermediateDirectories: true)
+                    try? FileManager.default.createSymbolicLink(
+                        atPath: "\(workspace.folder)/bin/prefetch",
+                        withDestinationPath: URL(filePath: Workspace.binary).path)
+                    let result = try await command.run()
+                    #expect(result.outputLines.count == Int(row.output.1), "\(result)")
+                    let kinds = result.outputLines.compactMap {
+                        $0.firstMatch(of: /127\.0\.0\.1:\d+\/(\w+)/)?.output.1
+                    }
+                    #expect(Set(kinds).count == 1, "\(result)")
+                    let kind = String(kinds.first ?? "")
+                    #expect(kinds.count == counts[kind], "\(result)")
+                }
+                let wrong = try await workspace.run("failed", "list", "--status", "40")
+                #expect(wrong.status == 64 && wrong.error.contains("--status takes"), "\(wrong)")
+            }
+        }
+    }
+
     /// The old image is shown with the new one, although its file is removed.
     @Test func changedImagesAreShownInPairs() async throws {
         try await withOrigin { origin in

@@ -15,16 +15,18 @@ import sys
 from html.parser import HTMLParser
 from pathlib import Path
 
-VOID = {"meta", "img", "br", "hr", "rect"}
+VOID = {"meta", "img", "br", "hr", "rect", "image"}
 KNOWN = {
     "html", "head", "meta", "title", "style", "body", "header", "main", "footer", "section", "nav",
     "h1", "h2", "h3", "p", "span", "b", "code", "div", "ul", "li", "a", "details", "summary",
     "table", "caption", "thead", "tbody", "tr", "th", "td", "img", "svg", "rect",
+    "image",
 }
 ATTRIBUTES = {
     "xmlns", "lang", "charset", "http-equiv", "content", "name", "class", "viewbox",
     "preserveaspectratio", "role", "aria-label", "aria-hidden", "aria-current", "x", "y", "width",
     "height", "scope", "tabindex", "src", "alt", "loading", "decoding", "href",
+    "data-title",
 }
 SOURCE = re.compile(r"data:image/(png|jpeg);base64,[A-Za-z0-9+/]+=*|thumbnails/[0-9a-f]{64}\.jpg")
 LINK = re.compile(r"index\.html|page-[0-9]+\.html")
@@ -61,6 +63,8 @@ class Page(HTMLParser):
             self.complain("no language")
         if tag == "meta" and attributes.get("http-equiv") == "Content-Security-Policy":
             self.policy = attributes.get("content")
+        if tag == "image" and not SOURCE.fullmatch(attributes.get("href", "")):
+            self.complain(f"image of {attributes.get('href', '')[:80]}")
         if tag == "img":
             if not SOURCE.fullmatch(attributes.get("src", "")):
                 self.complain(f"image of {attributes.get('src', '')[:80]}")
