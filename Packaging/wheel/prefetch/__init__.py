@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import enum
 import json
+import math
 import os
 import shutil
 import subprocess
@@ -22,15 +23,17 @@ import sys
 import sysconfig
 import threading
 from collections import deque
-from dataclasses import dataclass
+from collections.abc import Mapping as AnyMapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any, Callable, Dict, Iterable, List, Optional, Tuple, Union
+from typing import IO, Any, Callable, Dict, Iterable, List, Mapping, Optional, Tuple, Union
 
 __all__ = [
     "CacheInUseError", "Entry", "Outcome", "PrefetchError", "Result", "UsageError", "get", "run",
 ]
 
 StrPath = Union[str, "os.PathLike[str]"]
+Row = Union[str, Mapping[str, Any]]
 
 
 class Outcome(enum.Enum):
@@ -71,6 +74,12 @@ class Entry:
     bytes_stored: Optional[int]
     expires_at: Optional[str]
     """RFC 3339, UTC. None for an image that is validated at every use."""
+    key: str
+    """The cache key, with secrets masked: the URL, unless the row has another one."""
+    sha256: Optional[str]
+    """The digest of the file, in hexadecimal digits."""
+    columns: Dict[str, Any] = field(default_factory=dict, hash=False)
+    """The other columns of the row, like its caption."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +114,8 @@ class PrefetchError(Exception):
     """The command could not do its work. The text is its message, with the hint if it gave one."""
 
     def __init__(self, message: str, hint: Optional[str], exit_status: int) -> None:
-        super().__init__(message if hint is None else f"{message}\nhint: {hint}")
+        hints = [] if hint is None else [f"hint: {line}" for line in hint.splitlines()]
+        super().__init__("\n".join([message, *hints]))
         self.message = message
         self.hint = hint
         self.exit_status = exit_status
@@ -120,16 +130,18 @@ class CacheInUseError(PrefetchError):
 
 
 def run(
-    urls: Iterable[str],
+    urls: Iterable[Row],
     *,
     cache: Optional[StrPath] = None,
     on_progress: Optional[Callable[[Entry], None]] = None,
     keep_entries: bool = True,
     **options: Any,
 ) -> Result:
-    """Downloads the missing and stale images of a list of URLs into a cache.
+    """Downloads the missing and stale images of a list into a cache.
 
-    The URLs are read as the command asks for them, on another thread. `on_progress` is called on
+    A row of the list is a URL, or a mapping with one as `url` (`url_column` names another) and any
+    columns, like a caption: `entry.columns` returns them. `column="key=id"` makes one a field of the
+    list. Rows are read as the command asks for them, on another thread. `on_progress` is called on
     this thread with each entry when it ends; an exception of it ends the run. With
     `keep_entries=False` memory does not grow with the number of URLs.
 
@@ -139,7 +151,11 @@ def run(
     Raises UsageError, CacheInUseError or another PrefetchError; failed entries raise nothing.
     """
     if isinstance(urls, (str, bytes)):
-        raise TypeError("urls is one string; give a list of URLs")
+        raise TypeError(
+            "urls is one string; give a list of URLs or of rows, "
+            "like pyarrow.parquet.read_table(file).to_pylist()")
+    if isinstance(urls, AnyMapping):
+        raise TypeError("urls is one row; give a list of rows")
     for name in _OWN_OPTIONS & options.keys():
         raise TypeError(f"prefetch.run sets the option {name} itself")
     arguments = ["run", "-", "--format", "jsonl", "--report", "-", "--absolute-paths"]
@@ -237,7 +253,32 @@ def _entry(row: Dict[str, Any]) -> Entry:
         bytes_received=row["bytes_received"],
         bytes_stored=row["bytes_stored"],
         expires_at=row["expires_at"],
+        key=row["key"],
+        sha256=row["sha256"],
+        columns=row.get("columns") or {},
     )
+
+
+def _line(row: Row) -> bytes:
+    """A row as JSON, so that no character of a URL ends the line or begins a field."""
+    if isinstance(row, str):
+        row = {"url": row}
+    elif not isinstance(row, AnyMapping):
+        raise TypeError(f"a row is a URL or a mapping, not {type(row).__name__}")
+    text = json.dumps(_value(row), default=str, ensure_ascii=False)
+    # A lone surrogate becomes a question mark.
+    return text.encode("utf-8", "replace") + b"\n"
+
+
+def _value(value: Any) -> Any:
+    """A value for JSON. pandas has NaN for an empty cell, and scalars of numpy."""
+    if isinstance(value, AnyMapping):
+        return {str(name): _value(each) for name, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_value(each) for each in value]
+    if not isinstance(value, str) and hasattr(value, "item"):
+        value = value.item()
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _start(arguments: List[str], stdin: int) -> subprocess.Popen[bytes]:
@@ -288,17 +329,21 @@ class _Messages:
         if status < 0:
             message = f"the command was ended by signal {-status}"
         if starts:
-            message = lines[starts[-1]][len("prefetch: "):]
-            hints = [line for line in lines[starts[-1]:] if line.startswith("hint: ")]
-            hint = hints[0][len("hint: "):] if hints else None
+            # All mistakes of a call; of a run, only the error that ended it.
+            text = lines[starts[0] if status == 64 else starts[-1]:]
+            hints = [line[len("hint: "):] for line in text if line.startswith("hint: ")]
+            hint = "\n".join(hints) or None
+            message = "\n".join(
+                line[len("prefetch: "):] if line.startswith("prefetch: ") else line
+                for line in text if not line.startswith("hint: "))
         kind = {64: UsageError, 75: CacheInUseError}.get(status, PrefetchError)
         return kind(message, hint, status)
 
 
 class _Writer:
-    """Writes the URLs on a thread of its own, since the command's pipes hold little."""
+    """Writes the rows on a thread of its own, since the command's pipes hold little."""
 
-    def __init__(self, urls: Iterable[str], process: subprocess.Popen[bytes]) -> None:
+    def __init__(self, urls: Iterable[Row], process: subprocess.Popen[bytes]) -> None:
         assert process.stdin
         self.urls = urls
         self.process = process
@@ -309,9 +354,8 @@ class _Writer:
 
     def _write(self) -> None:
         try:
-            for url in self.urls:
-                # JSON, so that no character of a URL ends the line or begins a field.
-                self.stream.write(json.dumps({"url": url}).encode() + b"\n")
+            for row in self.urls:
+                self.stream.write(_line(row))
         except BrokenPipeError:
             pass  # The command has ended, and says why.
         except BaseException as error:

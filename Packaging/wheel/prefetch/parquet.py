@@ -23,7 +23,9 @@ try:
     import pyarrow
     import pyarrow.parquet
 except ImportError:
-    sys.exit("prefetch.parquet: pyarrow is not installed\nhint: pip install pyarrow")
+    sys.exit(
+        "prefetch.parquet: pyarrow is not installed\n"
+        f"hint: {sys.executable} -m pip install pyarrow")
 
 # The same in all shards, also where a column is empty.
 TYPES = {

@@ -4,6 +4,7 @@ Usage: python -m unittest discover -s Packaging/wheel/tests
 """
 
 import functools
+import hashlib
 import http.server
 import importlib.util
 import json
@@ -74,6 +75,32 @@ class WheelTests(unittest.TestCase):
         self.assertEqual(result.counts[prefetch.Outcome.FRESH], len(self.urls))
         self.assertEqual(result.entries, ())
 
+    def test_rows_have_columns(self):
+        class Scalar:
+            def item(self):
+                return 7
+
+        rows = [
+            {"picture": url, "caption": f'"{index}", ä\n\t\ud83d', "none": None, "nan": float("nan"),
+             "list": [1, {"a": float("inf")}], "path": Path("x"), "scalar": Scalar(), 3: "number"}
+            for index, url in enumerate(self.urls)]
+        rows[0]["id"] = "first"
+        result = prefetch.run(
+            rows, cache=self.cache, url_column="picture", column="key=id", lock="wait")
+        self.assertTrue(result.ok, result)
+        for entry in result.entries:
+            row = rows[entry.index]
+            self.assertEqual(entry.url, row["picture"])
+            self.assertEqual(entry.key, row.get("id", row["picture"]))
+            self.assertEqual(entry.sha256, hashlib.sha256(entry.path.read_bytes()).hexdigest())
+            self.assertTrue(entry.columns["caption"].startswith(f'"{entry.index}", ä\n\t'))
+            self.assertEqual(entry.columns["3"], "number")
+            self.assertTrue({entry})
+        with self.assertRaisesRegex(TypeError, "a row is a URL or a mapping, not int"):
+            prefetch.run([1], cache=self.cache)
+        with self.assertRaisesRegex(TypeError, "to_pylist"):
+            prefetch.run("list.parquet", cache=self.cache)
+
     def test_get(self):
         self.assertIsNone(prefetch.get(self.urls[0], cache=self.cache))
         prefetch.run(self.urls[:1], cache=self.cache, variant=["thumb=8x8,png", "web=4x4,webp"])
@@ -89,6 +116,17 @@ class WheelTests(unittest.TestCase):
         self.assertIn("host-concurency", caught.exception.message)
         self.assertTrue(caught.exception.hint)
         self.assertEqual(caught.exception.exit_status, 64)
+        # The whole error: all values, and each of several mistakes.
+        with self.assertRaises(prefetch.UsageError) as caught:
+            prefetch.run([], cache=self.cache, encode="jpg")
+        for part in ("did you mean jpeg?", "webp", "original", "--encode <format>"):
+            self.assertIn(part, str(caught.exception))
+        configuration = self.folder / "c.toml"
+        configuration.write_text("jbos = 1\nretyr = 2\n")
+        with self.assertRaises(prefetch.UsageError) as caught:
+            prefetch.run([], cache=self.cache, config=configuration)
+        for part in ("c.toml:1: unknown key 'jbos'", "did you mean 'jobs'?", "c.toml:2: unknown key 'retyr'"):
+            self.assertIn(part, str(caught.exception))
         file = self.folder / "file"
         file.write_text("")
         with self.assertRaises(prefetch.PrefetchError) as caught:
@@ -150,7 +188,7 @@ class WheelTests(unittest.TestCase):
         if importlib.util.find_spec("pyarrow") is None:
             failed = subprocess.run(command, capture_output=True, text=True)
             self.assertEqual(failed.returncode, 1)
-            self.assertIn("hint: pip install pyarrow", failed.stderr)
+            self.assertIn(f"hint: {sys.executable} -m pip install pyarrow", failed.stderr)
             return
         import pyarrow.parquet
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)

@@ -59,7 +59,8 @@ package struct GitHubActions: Sendable {
     /// - Returns: the problems, for messages.
     func append(_ summary: RunSummary, _ groups: [FailureGroups.CauseGroup]) -> [String] {
         let counters = summary.counters
-        let outputs = "changed=\(counters.variantsMade)\nfailed=\(counters[.failed])\n"
+        let failed = counters[.failed] + counters[.blacklisted]
+        let outputs = "changed=\(counters.variantsMade)\nfailed=\(failed)\n"
         let files = [
             ("GITHUB_STEP_SUMMARY", summaryPath, StepSummary(summary, groups).text),
             ("GITHUB_OUTPUT", outputPath, outputs),

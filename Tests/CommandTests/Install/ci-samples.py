@@ -32,6 +32,12 @@ def github(folder):
         file.touch()
         environment[name] = str(file)
     assert action["runs"]["using"] == "composite"
+    # The cache is saved also when the run fails, under the key that the next one restores.
+    restore, *_, save = action["runs"]["steps"]
+    assert restore["uses"].startswith("actions/cache/restore@"), restore
+    assert save["uses"].startswith("actions/cache/save@") and save["if"] == "always()", save
+    assert save["with"].items() <= restore["with"].items(), save
+    assert save["with"]["key"].startswith(restore["with"]["restore-keys"]), save
     steps = [step for step in action["runs"]["steps"] if "run" in step]
     assert len(steps) == 2 and all(step["shell"] == "bash" for step in steps)
     for step in steps:
@@ -58,6 +64,10 @@ def gitlab(folder):
     for name, value in (job["variables"] | recipe["images"]["variables"]).items():
         environment[name] = value.replace("$CI_PROJECT_DIR", str(folder))
     script = "\n".join(job["before_script"] + job["script"])
+    # Libraries have other names in each release of Debian.
+    installed = re.findall(r"apt-get install((?: -\S+)*)((?: \S+)*?);", script)
+    assert [words.split() for _, words in installed] == [["curl"]], installed
+    assert job["cache"]["when"] == "always"
     subprocess.run(["sh", "-ec", script], check=True, cwd=folder, env=environment)
     for path in job["cache"]["paths"] + [job["artifacts"]["reports"]["junit"]]:
         assert (folder / path).exists(), path

@@ -93,6 +93,11 @@ struct CITests {
                 #expect(markdown.contains("| 20 | http-status 404 | "), "\(markdown)")
                 #expect(!markdown.contains("<b>") && !markdown.contains("`"), "\(markdown)")
 
+                // Blacklisted entries fail, too.
+                let again = try await step(workspace, lines)
+                #expect(again.summary.outcomes["blacklisted"] == 20, "\(again.result)")
+                #expect(try text(workspace, "output") == "changed=0\nfailed=23\n")
+
                 for (path, options, environment) in [
                     ("/none", ["--ci", "none"], [:]),
                     ("/elsewhere", [], ["GITHUB_ACTIONS": "false"]),
