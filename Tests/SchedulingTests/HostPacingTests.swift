@@ -70,7 +70,7 @@ struct HostPacingTests {
         #expect(pacing.limit(rules) == .settings)
     }
 
-    /// Defaults are no settings of the user.
+    /// Defaults are not told as settings.
     @Test(arguments: [true, false])
     func onlyChosenNumbersLimitAHost(isChosen: Bool) {
         let rules = HostPacing.PaceRules(concurrency: 8, isChosen: isChosen)

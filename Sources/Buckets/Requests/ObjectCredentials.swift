@@ -144,7 +144,7 @@ struct ObjectKeys: Sendable {
     /// Reads these keys again.
     private let read: @Sendable () -> ObjectCredentials?
     private let service: MetadataService
-    /// Nil unless the keys are those of a program.
+    /// Nil unless a program made the keys.
     private let process: CredentialProcess?
     private let wallClock: @Sendable () -> Timestamp
     private let temporary = Monitor(Temporary())

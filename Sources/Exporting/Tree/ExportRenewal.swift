@@ -10,7 +10,7 @@ package import PrefetchModel
 package struct ExportRenewal {
     package private(set) var layout: ExportLayout
     package private(set) var renewed = 0
-    /// Files that are missing, or are not those of the export.
+    /// Files that are missing, or not of the export.
     package private(set) var missing: [String] = []
 
     /// The least time from now to the expiry of an image, the default of Kingfisher.

@@ -103,7 +103,7 @@ struct ForeignColumns {
         if !leftOut.isEmpty { leftOut = [] }
     }
 
-    /// Adds a text. Bytes that are no UTF-8 become U+FFFD.
+    /// Adds a text. Bytes other than UTF-8 become U+FFFD.
     mutating func add(quotedName: [UInt8], text: UnsafeBufferPointer<UInt8>) {
         guard text.count < ForeignColumns.maximumBytes else { return leftOut.append(quotedName) }
         add(quotedName) { $0.append(jsonString: String(decoding: text, as: UTF8.self)) }

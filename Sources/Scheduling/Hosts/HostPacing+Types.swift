@@ -9,7 +9,7 @@ extension HostPacing {
         package var concurrency: Int
         /// The limit over shared connections (HTTP/2), at least ``concurrency``.
         package var sharedConcurrency: Int
-        /// Whether the user has set these two; otherwise they are no limit to report.
+        /// Whether the user has set these two; other limits are not reported.
         package var isChosen: Bool
         /// Simultaneous transfers at a new host.
         package var firstConcurrency: Int

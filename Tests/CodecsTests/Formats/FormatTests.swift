@@ -27,7 +27,7 @@ struct FormatTests {
         }
     }
 
-    /// Those of this build, which its package traits decide.
+    /// The encodings of this build, which its package traits decide.
     private static let encodings = Recipe.Encoding.allCases.filter { $0.format?.isMade != false }
 
     /// Keeps the pixels exactly; for an animation, of its first frame.

@@ -82,7 +82,7 @@ struct ManualTests {
         ] {
             #expect(section("FILES").contains(file), "\(file)")
         }
-        // All variables that the program reads, apart from those of storage services.
+        // All variables that the program reads, but for storage services.
         var variables: Set<Substring> = []
         let sources = SourceTree.root.appending(path: "Sources/prefetch")
         for file in try FileManager.default.subpathsOfDirectory(atPath: sources.path)

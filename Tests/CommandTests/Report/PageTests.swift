@@ -48,7 +48,7 @@ struct PageTests {
         }
     }
 
-    /// Each remedy that lists entries prints those of its row, and no others.
+    /// Each remedy that lists entries prints exactly its row's.
     @Test func remediesPrintTheEntriesOfTheirRows() async throws {
         try await withOrigin { origin in
             let images = origin.serveImages(28)

@@ -59,7 +59,7 @@ struct DialectTests {
         }
     }
 
-    /// Separators in quotation marks do not count, nor do those that give no column of URLs.
+    /// Separators in quotation marks do not count, nor if they give no column of URLs.
     @Test(arguments: [
         "\"a, b, c\";url\nx;https://a.example/1.png\n", "a,b;url\nx;https://a.example/1.png\n",
         "a|b|c,url\nx,https://a.example/1.png\n",

@@ -106,7 +106,7 @@ struct KeyFlags: FlagRows {
     ) { $0.run.entries.ignoredQuery = $1 }
 }
 
-/// The flag about sources that are no URLs of HTTP.
+/// The flag about sources besides HTTP.
 struct LocalFileFlags: FlagRows {
     static let flags = FlagTable(LocalFileFlags())
 
