@@ -188,7 +188,7 @@ struct UsageTests {
             (["list.txt", "--format", "site"], "sitemap"),
             (["export", "e", "--layout", "imagefoldr"], "imagefolder"),
             (["failed", "list", "--reason", "http"], "http-status"),
-            (["list", "--sort", "byte"], "bytes"), (["list", "--format", "jpg"], "jpeg"),
+            (["list", "--sort", "byte"], "bytes"), (["list", "--format", "jepg"], "jpeg"),
         ] {
             let answer = try #require(ParsedAnswer(arguments))
             #expect(answer.lines[0].contains("did you mean \(choice)?"), "\(answer)")

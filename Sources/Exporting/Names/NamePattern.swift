@@ -190,9 +190,11 @@ package struct NamePattern: Sendable {
         case .sha256(let digits): return Array(image.stored.digest.description.utf8.prefix(digits))
         case .number(let digits): return Array(image.number.padded(to: digits).utf8)
         case .attribute(let name):
-            return try present(image.attribute(name), "attribute '\(name)'")
+            return try present(
+                image.attribute(name).map(URLParts.withoutSecrets), "attribute '\(name)'")
         case .column(let name):
-            return try present(image.listColumns.text(of: name), "column '\(name)'")
+            return try present(
+                image.listColumns.text(of: name).map(URLParts.withoutSecrets), "column '\(name)'")
         }
     }
 }

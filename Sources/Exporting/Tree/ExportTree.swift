@@ -425,7 +425,9 @@ package final class ExportTree {
         if let mode = options.mode { fchmod(folder.number, mode.ofFolders) }
         var target = FolderCursor(root: folder, mode: options.mode)
         for path in written {
-            if let table = state.table(of: path) { try folder.remove(file: table) }
+            if old.state?[path] != nil, let table = old.state?.table(of: path) {
+                try folder.remove(file: table)
+            }
             let (source, name) = try stage.enter(path)
             let isNew = old.state?[path] == nil
             if try !source.move(name, to: try target.enter(path), replaces: !isNew) {

@@ -36,11 +36,13 @@ struct CellURLs {
             || first == UInt8(ascii: "{") && last == UInt8(ascii: "}")
         {
             let list = cell.dropFirst().dropLast()
-            return list.split(separator: UInt8(ascii: ","))
+            return CellURLs.elements(of: list)
                 .map { trimmed(CellURLs.unquoted($0.trimmed)) }.filter { !$0.isEmpty }
         }
         if let urls = absolute(in: cell) { return urls }
-        guard options.readsEachURL, options.baseURL != nil, !cell.hasScheme else { return nil }
+        guard options.readsEachURL, options.baseURL != nil, !cell.hasScheme,
+            !cell.hasDataScheme
+        else { return nil }
         let parts = cell.split(whereSeparator: CellURLs.isSeparator).map(\.trimmed)
         return parts.count > 1 ? parts.filter { !$0.isEmpty } : nil
     }
@@ -65,11 +67,31 @@ struct CellURLs {
             guard !url.isEmpty, before.contains(where: \.isSpace) || !url.hasURLInQuery else {
                 continue
             }
-            urls.append(url)
+            urls.append(url.withoutDescriptor)
             start = end
         }
         guard !urls.isEmpty else { return nil }
-        return urls + [cell[start...].trimmedOfSeparators]
+        return urls + [cell[start...].trimmedOfSeparators.withoutDescriptor]
+    }
+
+    /// The elements of a list, separated by commas outside of quotation marks.
+    private static func elements(of list: Bytes) -> [Bytes] {
+        var elements: [Bytes] = []
+        var (start, quote) = (list.startIndex, UInt8?.none)
+        for index in list.indices {
+            let byte = list[index]
+            if let mark = quote {
+                if byte == mark { quote = nil }
+            } else if byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "'"),
+                list[start..<index].allSatisfy(\.isSpace)
+            {
+                quote = byte
+            } else if byte == UInt8(ascii: ",") {
+                elements.append(list[start..<index])
+                start = index + 1
+            }
+        }
+        return elements + [list[start...]]
     }
 
     fileprivate static func isSeparator(_ byte: UInt8) -> Bool { ",;|".utf8.contains(byte) }
@@ -99,6 +121,17 @@ extension Slice<UnsafeBufferPointer<UInt8>> {
 
     fileprivate var hasScheme: Bool {
         indices.contains { self[$0] == UInt8(ascii: ":") && self[$0...].starts(with: "://".utf8) }
+    }
+
+    /// The URL of an entry of `srcset`, without its width or density: `300w`, `1.5x`.
+    fileprivate var withoutDescriptor: Self {
+        guard let unit = last, unit == UInt8(ascii: "w") || unit == UInt8(ascii: "x"),
+            let space = lastIndex(where: \.isSpace),
+            self[(space + 1)..<(endIndex - 1)].allSatisfy({
+                "0123456789.".utf8.contains($0)
+            })
+        else { return self }
+        return self[..<space].trimmedOfSeparators
     }
 
     /// Whether another URL follows a `?`.

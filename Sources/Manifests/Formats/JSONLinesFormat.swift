@@ -148,8 +148,19 @@ final class JSONLinesFormat: ColumnFormat {
         var fields = try fields(places, of: members, line, entries.options.variants)
         fields.values.columns = foreign.object
         var count = 0
-        for text in texts { count += try append(text, fields, line, to: entries) }
+        for text in texts {
+            do {
+                count += try append(text, fields, line, to: entries)
+            } catch let problem as LineProblem where texts.count > 1 {
+                entries.appendBad(text.bytes, problem, columns: foreign.object, line: line)
+                count += 1
+            }
+        }
         guard count == 0 else { return }
+        if !fields.otherURLs.isEmpty {
+            let none = UnsafeBufferPointer<UInt8>(start: nil, count: 0)
+            return try append(none, fields, line, to: entries)
+        }
         let problem = LineProblem.withoutURL("line")
         throw urls.isEmpty || urls.contains(where: \.member.hasValue)
             ? problem.hidingImages : problem

@@ -249,7 +249,9 @@ final class TableFormat: ColumnFormat {
         var urls = [cell]
         if let several = cells.several(in: cell) {
             guard several.count < 2 || options.readsEachURL else {
-                throw LineProblem.several(in: "one cell")
+                return entries.appendBad(
+                    UnsafeBufferPointer(rebasing: cell), .several(in: "one cell"),
+                    columns: foreign.object, line: row.firstLine)
             }
             urls = several.isEmpty ? [cell[..<cell.startIndex]] : several
         }

@@ -266,7 +266,7 @@ final class SitemapRepair {
             notes.append(
                 (
                     "its encoding '\(shown)' is not supported here, it was read as UTF-8",
-                    "convert it with iconv -f \(shown) -t UTF-8"
+                    "convert it to UTF-8 with iconv"
                 ))
         }
         return notes

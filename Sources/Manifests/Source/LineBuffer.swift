@@ -17,8 +17,8 @@ final class LineBuffer {
     private var range = 0..<0
     /// The index up to which ``range`` has no line end.
     private var searched = 0
-    /// The last byte of lines: LF, or CR in a source that begins with lines without LF. Nil before
-    /// the first line end.
+    /// The last byte of lines: LF, or CR if the first ``headBytes`` have CR and no LF.
+    /// Nil until that is known.
     private var lineEnd: UInt8?
 
     init(_ source: ByteSource, _ options: ManifestOptions) {
@@ -27,6 +27,7 @@ final class LineBuffer {
         bytes = .allocate(byteCount: LineBuffer.usualBytes + options.readBytes, alignment: 16)
     }
 
+    private static let headBytes = 64 << 10
     /// Longer lines make the buffer larger.
     private static let usualBytes = 64 << 10
 
@@ -43,17 +44,25 @@ final class LineBuffer {
             let end = lineEnd ?? findLineEnd(),
             let found = memchr(base + searched, Int32(end), range.upperBound - searched)
         else {
-            let isCutInTwo = lineEnd == nil && unread.last == 0x0D
-            searched = range.upperBound - (isCutInTwo ? 1 : 0)
+            // A CR may become a line end later.
+            let unsure = lineEnd == nil ? unread[searched...].firstIndex(of: 0x0D) : nil
+            searched = unsure ?? range.upperBound
             return nil
         }
         return UnsafeRawPointer(found) - UnsafeRawPointer(base)
     }
 
-    /// A CR at the end may be half of a CR LF.
+    /// The same for all pieces in which the source may arrive.
     private func findLineEnd() -> UInt8? {
-        let rest = unread[searched...]
-        lineEnd = rest.contains(0x0A) ? 0x0A : rest.dropLast().contains(0x0D) ? 0x0D : nil
+        let start = bytesRead - unread.count
+        let head = unread.prefix(max(0, LineBuffer.headBytes - start))
+        let isWhole = hasEnded || bytesRead >= LineBuffer.headBytes
+        if head.contains(0x0A) {
+            lineEnd = 0x0A
+        } else if isWhole {
+            // A CR at the end may be half of a CR LF.
+            lineEnd = head.dropLast().contains(0x0D) ? 0x0D : unread.contains(0x0A) ? 0x0A : nil
+        }
         return lineEnd
     }
 

@@ -8,6 +8,8 @@ enum ContentCodings: Hashable {
     case none
     /// One coding that zlib undoes, here: libcurl refuses the bytes that servers add to it.
     case zlib
+    /// The same beside unknown ones: a body that does not begin like it stays as it is.
+    case perhapsZlib
     /// Others, that libcurl undoes if it is built with them.
     case byLibcurl
 
@@ -23,7 +25,7 @@ enum ContentCodings: Hashable {
             .filter { !ContentCodings.empty.contains($0) }
         let known = names.filter(ContentCodings.known.contains)
         if known.count == 1, ContentCodings.ofZlib.contains(known[0]) {
-            self = .zlib
+            self = names.count == 1 ? .zlib : .perhapsZlib
         } else {
             // libcurl fails for a name that it does not know.
             self = known.isEmpty || known.count < names.count ? .none : .byLibcurl
@@ -46,6 +48,8 @@ final class ContentDecoder {
         case between
         /// In zero bytes behind the last member.
         case padding
+        /// In a body that has no coding.
+        case plain
     }
 
     /// On the heap, since zlib's state points back to the stream.
@@ -64,7 +68,11 @@ final class ContentDecoder {
     /// zlib's largest window; 16 selects gzip's framing, a negative number none (`inflateInit2`).
     private static let windowBits: Int32 = 15
 
-    init() {
+    /// Whether a body with another beginning is damaged, and not plain.
+    private let isCertain: Bool
+
+    init(isCertain: Bool = true) {
+        self.isCertain = isCertain
         stream = .allocate(capacity: 1)
         stream.initialize(to: z_stream())
         output = .allocate(byteCount: ContentDecoder.outputBytes, alignment: 16)
@@ -88,6 +96,12 @@ final class ContentDecoder {
     func decode(
         _ piece: UnsafeRawBufferPointer, take: (UnsafeRawBufferPointer) -> Bool
     ) throws(Failure) -> Bool {
+        if position == .start, !isCertain, let first = piece.first,
+            first != 0x1F, !ContentDecoder.beginsZlib(first)
+        {
+            position = .plain
+        }
+        guard position != .plain else { return take(piece) }
         while true {
             if pending > 0 {
                 guard take(UnsafeRawBufferPointer(rebasing: output[..<pending])) else {
@@ -102,6 +116,9 @@ final class ContentDecoder {
         consumed -= piece.count
         return true
     }
+
+    /// The head of zlib's format: the method 8, and a window of at most 32 KiB.
+    private static func beginsZlib(_ first: UInt8) -> Bool { first & 0x0F == 8 && first >> 4 <= 7 }
 
     /// Decodes with one call of zlib.
     private func inflate(_ input: UnsafeRawBufferPointer) throws(Failure) {
@@ -130,8 +147,7 @@ final class ContentDecoder {
         switch position {
         case .start:
             isGzip = first == 0x1F
-            // The head of zlib's format: the method 8, and a window of at most 32 KiB.
-            let hasHead = first & 0x0F == 8 && first >> 4 <= 7
+            let hasHead = ContentDecoder.beginsZlib(first)
             let bits = ContentDecoder.windowBits
             let status = inflateInit2_(
                 stream, isGzip ? bits + 16 : hasHead ? bits : -bits, ZLIB_VERSION,

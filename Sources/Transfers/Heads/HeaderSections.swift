@@ -62,8 +62,11 @@ struct HeaderSections {
             judge(line)
             if let value = HeaderLine.value(of: "content-encoding", in: line) {
                 codings.append(String(decoding: value, as: UTF8.self))
-                let isOurs = mayDecode && ContentCodings(codings) == .zlib
-                decoder = isOurs ? ContentDecoder() : nil
+                switch mayDecode ? ContentCodings(codings) : .none {
+                case .zlib: decoder = ContentDecoder()
+                case .perhapsZlib: decoder = ContentDecoder(isCertain: false)
+                case .none, .byLibcurl: decoder = nil
+                }
             }
         }
         return nil

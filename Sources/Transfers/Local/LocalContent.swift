@@ -48,7 +48,7 @@ struct LocalContent: ~Copyable {
             HeaderField(
                 name: "ETag",
                 value: "\"\(modified.tv_sec).\(modified.tv_nsec)-\(status.st_size)\""),
-            HeaderField(name: "Cache-Control", value: "no-cache"),
+            HeaderField(name: "Cache-Control", value: "max-age=0"),
         ]
     }
 

@@ -42,9 +42,9 @@ extension OutputFile {
     /// Replaces a file by one with this content; `-` is standard output.
     ///
     /// - Throws: ``OutputError``; the old file is unchanged then.
-    static func replace(_ path: String, with bytes: [UInt8]) throws {
+    static func replace(_ path: String, with bytes: [UInt8], mode: UInt32 = 0o666) throws {
         guard path != "-" else { return try OutputFile.standardOutput().write(bytes) }
-        var file = try ReplacingFile(path)
+        var file = try ReplacingFile(path, mode: mode)
         try file.write(bytes)
         try file.commit()
     }

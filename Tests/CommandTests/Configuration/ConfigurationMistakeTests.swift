@@ -9,8 +9,8 @@ struct ConfigurationMistakeTests {
         try await withWorkspace { workspace in
             try workspace.writeConfiguration("[list.a]\nfile = \"a.csv\"\nformat = \"cvs\"\n")
             let message = """
-                prefetch: prefetch.toml:3: The value 'cvs' is invalid for '--format <format>': it \
-                takes auto, text, csv, tsv, jsonl or sitemap
+                prefetch: prefetch.toml:3: The value 'cvs' is invalid for '--format <format>': did \
+                you mean csv? it takes auto, text, csv, tsv, jsonl or sitemap
 
                 """
             let result = try await workspace.run("@a")

@@ -553,10 +553,14 @@ struct ExportTests {
                     "00001_stats.json",
                 ])
             try workspace.write([], to: "out/00007.parquet")
+            // A file of others that a new shard's table would replace.
+            try workspace.write([], to: "out/00002.parquet")
             let foreign = try await export(ExportTests.urls)
             #expect(foreign.status == (flags.isEmpty ? 2 : 0), "\(foreign)")
             #expect(
                 FileManager.default.fileExists(atPath: workspace.folder + "/out/00007.parquet"))
+            #expect(
+                FileManager.default.fileExists(atPath: workspace.folder + "/out/00002.parquet"))
         }
     }
 }

@@ -60,7 +60,7 @@ struct ListFormatTests {
                     ["<urlset><url><image><loc>\(urls[0])</loc></image></url>\n<<"], name: "a.xml")
                 let damaged = try await workspace.run("a.xml")
                 #expect(damaged.status == 2, "\(damaged)")
-                #expect(damaged.error.contains("a.xml: line 2: "), "\(damaged)")
+                #expect(damaged.error.contains("a.xml: line 3, column 1: "), "\(damaged)")
             }
         }
     }

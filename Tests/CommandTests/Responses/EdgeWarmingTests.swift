@@ -49,10 +49,9 @@ struct EdgeWarmingTests {
                 #expect(failures == [["0"]])
 
                 // The hint names a command that lists them.
-                origin.serve("/lost", .notFound)
-                let missing = ["/gone", "/lost"].map(origin.url)
-                let filter = ["--body-filter", "exit 1"]
-                for flags in [["--no-store"], ["--method", "head"], filter, []] {
+                let missing = (1...20).map { origin.url("/refused/\($0)") }
+                for url in missing { origin.serve(URL(string: url)?.path ?? "", Response(403)) }
+                for flags in [["--no-store"], ["--method", "head"], []] {
                     let run = try await workspace.prefetch(missing, flags)
                     let list = try await workspace.run("failed", "list")
                     #expect(

@@ -54,7 +54,11 @@ struct ShardTests {
             for index in 0..<7 {
                 let taken = try await shard(workspace, name, ["--shard", "\(index)/7"])
                 let numbers = try taken.jsonLines().dropLast().compactMap { $0["line"] as? Int }
-                #expect(numbers == printed.indices.filter { printed[$0] == index }.map { $0 + 1 })
+                // A row without a URL has a shard, but no result.
+                let expected = printed.indices.filter {
+                    printed[$0] == index && !lines[$0].isEmpty
+                }
+                #expect(numbers == expected.map { $0 + 1 })
             }
             // The cache directory is of no use here, and need not be one.
             var withoutCache = workspace.command(["plan", name, "--shards", "7"])

@@ -62,9 +62,20 @@ struct ExportMapOptions: ParsableArguments {
     }
 
     func write(_ rows: [ExportPlan.Row], in folder: String, caption: String) throws {
-        if let map { try OutputFile.replace(map, with: ExportMapOptions.table(rows)) }
+        let isPrivate = rows.contains {
+            RedactedURL.maskingSecrets(in: $0.image.url) != $0.image.url
+        }
+        let mode: UInt32 = isPrivate ? 0o600 : 0o666
+        if let map { try OutputFile.replace(map, with: ExportMapOptions.table(rows), mode: mode) }
         if let mapJSON {
-            try OutputFile.replace(mapJSON, with: ExportMapOptions.jsonLines(rows, caption))
+            try OutputFile.replace(
+                mapJSON, with: ExportMapOptions.jsonLines(rows, caption), mode: mode)
+        }
+        let files = [map, mapJSON].compactMap(\.self).filter { $0 != "-" }
+        if isPrivate, !files.isEmpty {
+            StandardError.message(
+                "\(files.map(printable).listed(with: "and")): only for their owner, since URLs have "
+                    + "signatures")
         }
         if let snippet {
             let base = RelativePath.path(of: folder, fromFolderOf: snippet)

@@ -132,8 +132,9 @@ struct RunCommand: InvokedCommand {
         throw ValidationError("Missing expected argument '<manifest> ...'")
     }
 
-    /// Opens the lists of the command line, except for those by URL.
+    /// Opens the lists of the command line, except for lists by URL.
     ///
+    /// - `selects`: whether filters, and rows without a picture, leave out entries.
     /// - Throws: also when the plan of the shard is one of other lists.
     func openManifests(
         keepingColumns keepsColumns: Bool, _ shard: ShardChoice?, _ invocation: Invocation,
@@ -147,6 +148,7 @@ struct RunCommand: InvokedCommand {
         options.hostDefaults = invocation.hosts.defaults
         options.followsIndexes = true
         options.shard = shard?.filter
+        options.keepsEmptyRows = !selects
         let reader = try ManifestSequence(
             arguments: manifests, lists: sharding.lists, options: options,
             configured: invocation.lists)

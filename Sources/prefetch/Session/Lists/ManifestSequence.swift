@@ -188,6 +188,9 @@ struct ManifestSequence: EntryReading {
                 }
             }
             count += reader.sitemaps.count
+            if problem == nil, reader.skipped.count > 0 {
+                problem = "line \(reader.skipped.first): no URL"
+            }
         } catch {
             throw Failure(.invalidEntry, error.message)
         }
