@@ -23,7 +23,7 @@ struct SeveralURLTests {
     private static let cells = [
         "%1, %2, %3", "%1,%2,%3", "%1;%2;%3", "%1 | %2 | %3", "%1|%2|%3", "%1 %2 %3", "%1\n%2\n%3",
         "%1,\n%2,\n%3,", "['%1', '%2', '%3']", "[\"%1\",\"%2\",\"%3\"]", "{%1,%2,%3}",
-        ", %1,, %2;%3",
+        ", %1,, %2;%3", "%1 1x, %2 1.5x, %3 2x", "%1 300w, %2 600w, %3",
     ].map { cell in
         urls.enumerated().reduce(cell) {
             $0.replacing("%\($1.offset + 1)", with: $1.element)
@@ -69,12 +69,30 @@ struct SeveralURLTests {
         }
     }
 
-    @Test func aListOfOneURLIsThatURL() throws {
+    @Test(arguments: [urls[0], "https://a.example/w_1,h_2/x.jpg"])
+    func aListOfOneURLIsThatURL(url: String) throws {
         for each in [false, true] {
-            let text = "image,a\n['\(SeveralURLTests.urls[0])'],b\n"
-            let entries = try reader(text, .csv, each: each).readAll().entries
-            #expect(entries.map(\.url) == [SeveralURLTests.urls[0]])
+            for list in ["['\(url)']", "[\"\"\(url)\"\"]", "{'\(url)'}"] {
+                let text = "image,a\n\"\(list)\",b\n"
+                let entries = try reader(text, .csv, each: each).readAll().entries
+                #expect(entries.map(\.url) == [url], "\(list)")
+            }
         }
+    }
+
+    /// A bad cell, or a member of a wrong kind, hides no other column's image.
+    @Test(arguments: [
+        (ManifestFormat.csv, "a,b,c\n%1,\"%2, %3\",%3\n"),
+        (.jsonl, "{\"a\":\"%1\",\"b\":\"%2, %3\",\"c\":\"%3\"}\n"),
+        (.jsonl, "{\"a\":\"%1\",\"b\":5,\"c\":\"%3\"}\n"),
+    ])
+    func oneColumnFailsAlone(format: ManifestFormat, text: String) throws {
+        let urls = SeveralURLTests.urls
+        let list = (0..<3).reduce(text) { $0.replacing("%\($1 + 1)", with: urls[$1]) }
+        let entries = try reader(list, format, each: false, ["a", "b", "c"]).readAll().entries
+        #expect(entries.count == 3 && entries.count { $0.problem != nil } == 1, "\(entries)")
+        let good = entries.filter { $0.problem == nil }
+        #expect(good.map(\.url) == [urls[0], urls[2]])
     }
 
     @Test func relativeURLsAreSplitOnRequest() throws {
