@@ -54,7 +54,7 @@ package final class ManifestReader: EntryReading, @unchecked Sendable {
     /// The unusual forms of the lines so far: the text, without the manifest's name, and the
     /// remedy.
     package var notes: [(text: String, remedy: String)] {
-        entries.notes.texts(options) + ((lines as? any ColumnFormat)?.named.notes ?? [])
+        entries.notes.texts + ((lines as? any ColumnFormat)?.named.notes ?? [])
             + ((lines as? SitemapFormat)?.notes ?? []) + encoding.notes
     }
     /// The rows without a picture so far, which are skipped.

@@ -34,7 +34,7 @@ struct ListNotes {
     }
 
     /// A line for people about each, without the manifest's name, and its remedy.
-    func texts(_ options: ManifestOptions) -> [(text: String, remedy: String)] {
+    var texts: [(text: String, remedy: String)] {
         var texts = oddLines.notes
         if mirrors.count > 0 {
             let lines = counted(mirrors.count, "array")
