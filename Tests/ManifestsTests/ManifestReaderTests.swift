@@ -346,7 +346,7 @@ struct ManifestPipeTests {
         let pipe = Pipe()
         let writer = Thread {
             let block = [UInt8](repeating: UInt8(ascii: "x"), count: 1 << 20)
-            for _ in 0..<100 { pipe.write(block) }
+            for _ in 0..<40 { pipe.write(block) }
             pipe.write("\nhttp://a.b/2\n")
             pipe.closeWriting()
         }

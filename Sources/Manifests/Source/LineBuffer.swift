@@ -61,7 +61,7 @@ final class LineBuffer {
             lineEnd = 0x0A
         } else if isWhole {
             // A CR at the end may be half of a CR LF.
-            lineEnd = head.dropLast().contains(0x0D) ? 0x0D : unread.contains(0x0A) ? 0x0A : nil
+            lineEnd = head.dropLast().contains(0x0D) ? 0x0D : 0x0A
         }
         return lineEnd
     }
