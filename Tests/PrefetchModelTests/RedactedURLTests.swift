@@ -11,7 +11,9 @@ struct RedactedURLTests {
         "https://[2001:db8::1]:8080/a@2x.png",
         "https://example.org:8080/a@2x.png",
         "images/a@2x.png", "a@2x.png", "/a@2x.png", "", "?", "://", "https://", "@", "=",
-        "https://example.org/%C3%A9?design=1&monkey=2",
+        "https://example.org/%C3%A9?design=1&monkey=2", "https://h/a%40b%3Dc%3Ftokens",
+        "https://h/?key=photos/2024/0123456789abcdef.jpg", "https://h/?s=640&st=summer-2024-garden",
+        "https://h/%25?q=100%", "https://h/a;v=1/b?code=SUMMER2024", "%", "%4", "%%3D",
         "https://example.org/ü/猫.png",
     ])
     func keepsURLsWithoutSecrets(url: String) {
@@ -33,6 +35,10 @@ struct RedactedURLTests {
             ("https://proxy/https://u:SECRET@h/x", "https://proxy/https://***@h/x"),
             ("https://h/?u=https://u:SECRET@h/x", "https://h/?u=https://***@h/x"),
             ("https://u:SECRET@\u{301}example.org/", "https://***@\u{301}example.org/"),
+            (
+                "https://h/?u=https%3A%2F%2Fu%3aSECRET%40h%2Fx",
+                "https://h/?u=https%3A%2F%2F***%40h%2Fx"
+            ),
         ] as [(String, String?)])
     func masksUserInformation(url: String, expected: String?) {
         let text = RedactedURL(url).description
@@ -50,6 +56,16 @@ struct RedactedURLTests {
             ("https://h/a#access_token=SECRET&x", "https://h/a#access_token=***&x"),
             ("https://h/a?u=https://h/?token=SECRET", "https://h/a?u=https://h/?token=***"),
             ("https://h/a?token=SECRET?SECRET=SECRET", "https://h/a?token=***"),
+            ("https://h/a;jsessionid=SECRET/b?x=1", "https://h/a;jsessionid=***/b?x=1"),
+            ("https://h/a?token=SECRET%26SECRET&x=1", "https://h/a?token=***&x=1"),
+            (
+                "https://h/?url=https%3A%2F%2Fb%2Fx%3Fa=1%26X-Amz-Signature%3DSECRET&w=1",
+                "https://h/?url=https%3A%2F%2Fb%2Fx%3Fa=1%26X-Amz-Signature%3D***&w=1"
+            ),
+            (
+                "https://h/p/https%253A%252F%252Fb%253Fsig%253DSECRET%2526y",
+                "https://h/p/https%253A%252F%252Fb%253Fsig%253D***%2526y"
+            ),
             ("https://h/a?\u{301}&token\u{301}=SECRET&sig=\u{301}SECRET", nil),
             (
                 "https://h/a?client_secret=SECRET&hdnts=exp=1~hmac=SECRET",
@@ -60,6 +76,19 @@ struct RedactedURLTests {
         let text = RedactedURL(url).description
         #expect(!text.contains("SECRET"))
         if let expected { #expect(text == expected) }
+    }
+
+    /// Names that have harmless values, too.
+    @Test(
+        arguments: ["key", "s", "md5", "st", "verify", "hm", "oh", "sign", "code"],
+        [
+            "0123456789abcdef0123", "AIzaSyD-9tSrke72PouQMnMX", "1700000000-Zm9v%2Fb2FyYmF6",
+            "q_Zx81vU==aaQ7ff",
+        ])
+    func masksValuesLikeSignatures(name: String, value: String) {
+        #expect(
+            RedactedURL("https://h/a?\(name)=\(value)&x=1").description
+                == "https://h/a?\(name)=***&x=1")
     }
 
     @Test func encodesControlCharacters() {

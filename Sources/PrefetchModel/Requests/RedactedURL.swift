@@ -1,12 +1,12 @@
 /// The display form of a URL: user information is masked, and bytes that could control a terminal
 /// are percent-encoded.
 ///
-/// Query parameters that grant access (`X-Amz-Signature`, `sig`, `token` and similar) are also
-/// masked, since logs are read by others. Input may be no URL at all, so doubtful text is masked.
-/// Masking works on bytes: a combining mark after a separator would hide it from a comparison of
-/// characters.
+/// Parameters that grant access (`X-Amz-Signature`, `sig`, `token` and similar) are also masked,
+/// since logs are read by others. So are those of percent-encoded URLs inside a path or a parameter.
+/// Input may be no URL at all, so doubtful text is masked. Masking works on bytes: a combining mark
+/// after a separator would hide it from a comparison of characters.
 ///
-/// Not masked: secrets in a path, and parameters of a percent-encoded URL inside a parameter.
+/// Not masked: secrets in a path, other than parameters behind `;`.
 package struct RedactedURL: CustomStringConvertible, Sendable {
     package let description: String
 
@@ -29,22 +29,26 @@ package struct RedactedURL: CustomStringConvertible, Sendable {
         var mayHoldSecrets = false
         for byte in url.utf8 {
             needsEncoding = needsEncoding || byte <= 0x20 || byte == 0x22 || byte >= 0x7F
-            mayHoldSecrets = mayHoldSecrets || byte == Byte.at || byte == Byte.equals
+            mayHoldSecrets = mayHoldSecrets || RedactedURL.mayBeginSecret(byte)
         }
         let text = needsEncoding ? RedactedURL.printable(url, keepingSpaces: keepingSpaces) : url
         guard mayHoldSecrets else {
             description = text
             return
         }
-        var bytes = Array(text.utf8)
-        RedactedURL.maskUserInformation(&bytes)
-        RedactedURL.replaceSecretParameters(&bytes) { _ in RedactedURL.mask }
-        description = String(decoding: bytes, as: UTF8.self)
+        let bytes = Array(text.utf8)
+        let secrets = RedactedURL.secrets(in: bytes, userInformation: true)
+        description =
+            secrets.isEmpty
+            ? text
+            : String(
+                decoding: RedactedURL.replace(secrets, in: bytes) { _ in RedactedURL.mask },
+                as: UTF8.self)
     }
 
     /// Masks the secrets of all URLs in a text that is written for others; keeps everything else.
     package static func maskingSecrets(in text: String) -> String {
-        guard text.contains("://"), RedactedURL.mayHoldSecrets(text) else { return text }
+        guard text.utf8.contains(where: mayBeginSecret) else { return text }
         var masked: [UInt8] = []
         var rest = Array(text.utf8)[...]
         while let first = rest.first {
@@ -52,9 +56,9 @@ package struct RedactedURL: CustomStringConvertible, Sendable {
             var word = Array(rest.prefix { $0 > 0x20 && $0 != 0x22 })
             rest = rest.dropFirst(max(1, word.count))
             if word.isEmpty { word = [first] }
-            if RedactedURL.nextAuthority(word, from: 0) != nil {
-                RedactedURL.maskUserInformation(&word)
-                RedactedURL.replaceSecretParameters(&word) { _ in RedactedURL.mask }
+            let forms = [word] + nestedTexts(of: word).map(\.bytes)
+            if forms.contains(where: { nextAuthority($0, from: 0) != nil }) {
+                word = replace(secrets(in: word, userInformation: true), in: word) { _ in mask }
             }
             masked += word
         }
@@ -65,14 +69,15 @@ package struct RedactedURL: CustomStringConvertible, Sendable {
     package static func replacingSecrets(
         of url: String, by replacement: (ArraySlice<UInt8>) -> [UInt8]
     ) -> String {
-        guard RedactedURL.mayHoldSecrets(url) else { return url }
-        var bytes = Array(url.utf8)
-        RedactedURL.replaceSecretParameters(&bytes, by: replacement)
-        return String(decoding: bytes, as: UTF8.self)
+        let bytes = Array(url.utf8)
+        let secrets = secrets(in: bytes, userInformation: false)
+        guard !secrets.isEmpty else { return url }
+        return String(decoding: replace(secrets, in: bytes, by: replacement), as: UTF8.self)
     }
 
-    private static func mayHoldSecrets(_ text: String) -> Bool {
-        text.utf8.contains { $0 == Byte.at || $0 == Byte.equals }
+    /// Whether a secret may follow a byte, or its percent-encoding.
+    static func mayBeginSecret(_ byte: UInt8) -> Bool {
+        byte == Byte.at || byte == Byte.equals || byte == Byte.percent
     }
 
     private enum Byte {
@@ -85,6 +90,7 @@ package struct RedactedURL: CustomStringConvertible, Sendable {
         static let question = UInt8(ascii: "?")
         static let at = UInt8(ascii: "@")
         static let backslash = UInt8(ascii: "\\")
+        static let percent = UInt8(ascii: "%")
     }
 
     private static let mask = Array("***".utf8)
@@ -108,22 +114,106 @@ package struct RedactedURL: CustomStringConvertible, Sendable {
     }
 }
 
+// MARK: - Nested URLs
+
+extension RedactedURL {
+    /// The decoded form of a text.
+    private struct NestedText {
+        var bytes: [UInt8]
+        /// The offset of each byte in the text itself, and the text's length.
+        var offsets: [Int]
+    }
+
+    /// The percent-decoded forms of a text, while they differ. URLs are rarely nested more than
+    /// twice; many forms would be slow.
+    private static func nestedTexts(of bytes: [UInt8]) -> [NestedText] {
+        guard bytes.contains(Byte.percent) else { return [] }
+        var texts: [NestedText] = []
+        var text = NestedText(bytes: bytes, offsets: Array(0...bytes.count))
+        while texts.count < 4, let next = decoded(text) {
+            texts.append(next)
+            text = next
+        }
+        return texts
+    }
+
+    /// The text with one level of percent-encoding removed; nil if it has none.
+    private static func decoded(_ text: NestedText) -> NestedText? {
+        var result = NestedText(bytes: [], offsets: [])
+        var index = 0
+        while index < text.bytes.count {
+            let value = encodedByte(text.bytes[index...])
+            result.bytes.append(value ?? text.bytes[index])
+            result.offsets.append(text.offsets[index])
+            index += value == nil ? 1 : 3
+        }
+        result.offsets.append(text.offsets[index])
+        return result.bytes.count < text.bytes.count ? result : nil
+    }
+
+    /// The byte whose percent-encoding is the first three bytes.
+    private static func encodedByte(_ bytes: ArraySlice<UInt8>) -> UInt8? {
+        guard bytes.count >= 3, bytes.first == Byte.percent,
+            let high = Character(Unicode.Scalar(bytes[bytes.startIndex + 1])).hexDigitValue,
+            let low = Character(Unicode.Scalar(bytes[bytes.startIndex + 2])).hexDigitValue
+        else { return nil }
+        return UInt8(high << 4 | low)
+    }
+
+    /// The ranges of secrets, in order and apart from one another.
+    private static func secrets(in bytes: [UInt8], userInformation: Bool) -> [Range<Int>] {
+        func ranges(_ bytes: [UInt8]) -> [Range<Int>] {
+            secretParameters(bytes) + (userInformation ? RedactedURL.userInformation(bytes) : [])
+        }
+        var found = ranges(bytes)
+        for text in nestedTexts(of: bytes) {
+            found += ranges(text.bytes).map {
+                text.offsets[$0.lowerBound]..<text.offsets[$0.upperBound]
+            }
+        }
+        guard found.count > 1 else { return found }
+        found.sort { $0.lowerBound < $1.lowerBound }
+        var merged = [found[0]]
+        for range in found.dropFirst() {
+            let last = merged[merged.count - 1]
+            if range.lowerBound < last.upperBound || range.lowerBound == last.lowerBound {
+                merged[merged.count - 1] =
+                    last.lowerBound..<max(last.upperBound, range.upperBound)
+            } else {
+                merged.append(range)
+            }
+        }
+        return merged
+    }
+
+    private static func replace(
+        _ ranges: [Range<Int>], in bytes: [UInt8], by replacement: (ArraySlice<UInt8>) -> [UInt8]
+    ) -> [UInt8] {
+        var result: [UInt8] = []
+        var start = 0
+        for range in ranges {
+            result += bytes[start..<range.lowerBound]
+            result += replacement(bytes[range])
+            start = range.upperBound
+        }
+        return result + bytes[start...]
+    }
+}
+
 // MARK: - User information
 
 extension RedactedURL {
-    /// Masks the text before the last `@` of every authority, also in URLs inside the path or
-    /// query.
-    private static func maskUserInformation(_ bytes: inout [UInt8]) {
-        guard bytes.contains(Byte.at) else { return }
+    /// The text before the last `@` of every authority, also in URLs inside the path or query.
+    private static func userInformation(_ bytes: [UInt8]) -> [Range<Int>] {
+        guard bytes.contains(Byte.at) else { return [] }
+        var found: [Range<Int>] = []
         var start = leadingAuthority(bytes)
         while let authority = start {
-            var next = authority
-            if let at = userInformationEnd(bytes, authority: authority) {
-                bytes.replaceSubrange(authority..<at, with: mask)
-                next = authority + mask.count
-            }
-            start = nextAuthority(bytes, from: next)
+            let end = userInformationEnd(bytes, authority: authority)
+            if let end { found.append(authority..<end) }
+            start = nextAuthority(bytes, from: end ?? authority)
         }
+        return found
     }
 
     /// The offset of the first authority: after a scheme and any number of slashes (libcurl accepts
@@ -184,14 +274,21 @@ extension RedactedURL {
     }
 }
 
-// MARK: - Query parameters
+// MARK: - Parameters
 
 extension RedactedURL {
-    /// Complete parameter names that grant access, in lower case: AWS, Azure, CloudFront and Akamai
-    /// signed URLs, and common names.
+    /// Complete parameter names that grant access, in lower case: AWS, Azure, CloudFront, Akamai and
+    /// Google signed URLs, and common names.
     private static let secretNames: Set<String> = [
-        "api_key", "apikey", "auth", "authorization", "awsaccesskeyid", "hdnea", "hdnts", "jwt",
-        "key-pair-id", "pass", "policy", "pwd", "session", "sessionid", "sid", "sig",
+        "__gda__", "api_key", "apikey", "auth", "auth_key", "authorization", "awsaccesskeyid",
+        "hdnea", "hdnts", "jsessionid", "jwt", "key-pair-id", "pass", "phpsessid", "policy", "pwd",
+        "sess", "session", "sessionid", "sid", "sig", "ticket",
+    ]
+
+    /// Names that also have harmless values: Google's `key`, imgix's `s`, nginx's `md5` and `st`,
+    /// Cloudflare's `verify`, the `hm` and `oh` of chats. Values like signatures are secrets.
+    private static let doubtfulNames: Set<String> = [
+        "code", "hm", "key", "md5", "oh", "s", "sign", "st", "verify",
     ]
 
     /// Parts of parameter names that grant access: `access_token`, `X-Amz-Signature`,
@@ -200,58 +297,63 @@ extension RedactedURL {
         "credential", "hmac", "password", "passwd", "secret", "signature", "token",
     ].map { Array($0.utf8) }
 
+    /// The values of parameters that grant access.
+    ///
     /// A name begins after any of `?`, `&`, `;` and `#`, since servers differ in their separators;
-    /// a masked value ends only at `&` or `#`.
-    private static func replaceSecretParameters(
-        _ bytes: inout [UInt8], by replacement: (ArraySlice<UInt8>) -> [UInt8]
-    ) {
+    /// a value ends only at `&` or `#`, and a path's parameter at `/` or `?`, too.
+    private static func secretParameters(_ bytes: [UInt8]) -> [Range<Int>] {
         let isSeparator: (UInt8) -> Bool = {
             $0 == Byte.question || $0 == Byte.ampersand || $0 == Byte.semicolon
                 || $0 == Byte.number
         }
-        guard var index = bytes.firstIndex(where: isSeparator) else { return }
+        var found: [Range<Int>] = []
+        guard var index = bytes.firstIndex(where: isSeparator) else { return found }
+        var isInPath = true
         while index < bytes.count {
             guard isSeparator(bytes[index]) else {
                 index += 1
                 continue
             }
+            isInPath = isInPath && bytes[index] == Byte.semicolon
             let name = index + 1
             index = name
             while index < bytes.count, bytes[index] != Byte.equals, !isSeparator(bytes[index]) {
                 index += 1
             }
-            guard index < bytes.count, bytes[index] == Byte.equals,
-                isSecret(name: bytes[name..<index])
-            else { continue }
+            guard index < bytes.count, bytes[index] == Byte.equals else { continue }
             let value = index + 1
             let end =
-                bytes[value...].firstIndex { $0 == Byte.ampersand || $0 == Byte.number }
-                ?? bytes.endIndex
-            let replaced = replacement(bytes[value..<end])
-            bytes.replaceSubrange(value..<end, with: replaced)
-            index = value + replaced.count
+                bytes[value...].firstIndex {
+                    $0 == Byte.ampersand || $0 == Byte.number
+                        || isInPath && ($0 == Byte.slash || $0 == Byte.question)
+                } ?? bytes.endIndex
+            guard isSecret(name: bytes[name..<index], value: bytes[value..<end]) else { continue }
+            found.append(value..<end)
+            index = end
+        }
+        return found
+    }
+
+    private static func isSecret(name: ArraySlice<UInt8>, value: ArraySlice<UInt8>) -> Bool {
+        let name = name.map(\.lowercased)
+        let text = String(decoding: name, as: UTF8.self)
+        if secretNames.contains(text) { return true }
+        if doubtfulNames.contains(text) { return isLikeSignature(value) }
+        return secretParts.contains { part in
+            name.indices.contains { name[$0...].starts(with: part) }
         }
     }
 
-    private static func isSecret(name: ArraySlice<UInt8>) -> Bool {
-        var plain: [UInt8] = []
-        plain.reserveCapacity(name.count)
-        var index = name.startIndex
-        while index < name.endIndex {
-            var byte = name[index]
-            if byte == UInt8(ascii: "%"), index + 2 < name.endIndex,
-                let value = UInt8(
-                    String(decoding: name[(index + 1)...(index + 2)], as: UTF8.self), radix: 16)
-            {
-                byte = value
-                index += 2
-            }
-            plain.append(byte.lowercased)
-            index += 1
-        }
-        if secretNames.contains(String(decoding: plain, as: UTF8.self)) { return true }
-        return secretParts.contains { part in
-            plain.indices.contains { plain[$0...].starts(with: part) }
-        }
+    /// Whether a value has the length and the digits of a hash in base 16 or 64, which names of
+    /// files and words have not.
+    private static func isLikeSignature(_ value: ArraySlice<UInt8>) -> Bool {
+        guard value.count >= 16, value.contains(where: \.isDecimalDigit),
+            value.allSatisfy({ $0.isLetter || $0.isDecimalDigit || "-_+/=%~".utf8.contains($0) })
+        else { return false }
+        let letters = value.filter(\.isLetter)
+        let isMixed =
+            letters.contains { $0 != $0.lowercased } && letters.contains { $0 == $0.lowercased }
+        let runs = value.split { !Character(Unicode.Scalar($0)).isHexDigit }
+        return isMixed || runs.contains { $0.count >= 16 }
     }
 }

@@ -28,16 +28,16 @@ package func printable(_ text: String) -> String {
 /// Redacts every URL in a message; see ``RedactedURL``.
 ///
 /// Libraries and servers quote URLs with their secrets. A word (text between white space, quotation
-/// marks `"` and angle brackets) with `@` or `=` counts as a URL.
+/// marks `"` and angle brackets) with `@`, `=` or `%` counts as a URL.
 package func redacted(_ message: String) -> String {
-    guard message.utf8.contains(where: { $0 == UInt8(ascii: "@") || $0 == UInt8(ascii: "=") })
-    else { return message }
+    guard message.utf8.contains(where: RedactedURL.mayBeginSecret) else { return message }
     var result = ""
     var word = String.UnicodeScalarView()
     func endWord() {
         guard !word.isEmpty else { return }
-        let isSuspect = word.contains { $0 == "@" || $0 == "=" }
-        result += isSuspect ? RedactedURL(String(word)).description : String(word)
+        let text = String(word)
+        let isSuspect = text.utf8.contains(where: RedactedURL.mayBeginSecret)
+        result += isSuspect ? RedactedURL(text).description : text
         word.removeAll(keepingCapacity: true)
     }
     for scalar in message.unicodeScalars {
