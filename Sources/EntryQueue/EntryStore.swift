@@ -27,7 +27,7 @@ package final class EntryStore: QueueSpilling {
     /// The limits of ``bytes`` for one more entry in memory: a new one, a returning one, and a
     /// sleeping one. Each has some room that the earlier ones leave.
     private static let (maximumBytes, maximumBytesReturning, maximumBytesSleeping) =
-        (32 << 20, 40 << 20, 48 << 20)
+        (16 << 20, 20 << 20, 24 << 20)
     private static let linkBytes = MemoryLayout<SpillLink>.size
 
     private struct Held {
@@ -131,8 +131,9 @@ package final class EntryStore: QueueSpilling {
             && bytes < (isReturning ? EntryStore.maximumBytesReturning : EntryStore.maximumBytes)
     }
 
-    /// Whether one more entry may sleep until its retry.
-    package var hasRoomForSleeper: Bool { bytes < EntryStore.maximumBytesSleeping }
+    /// Whether one more entry may be in no queue: until its retry, its last look-up or the return of
+    /// its host. It stays in memory.
+    package var hasRoomForUnspilled: Bool { bytes < EntryStore.maximumBytesSleeping }
 
     package func spill(
         _ identifier: Int, position: Int, next: SpillLink, behind last: SpillPlace?

@@ -340,11 +340,11 @@ struct EntryStoreTests {
             return number - first
         }
         let fresh = fill({ store.hasRoom(beside: 0, isReturning: false) }, from: 0)
-        #expect((500...600).contains(fresh))
+        #expect((250...300).contains(fresh))
         // Returning entries still find some room, and sleeping ones some more.
         let returning = fill({ store.hasRoom(beside: 0, isReturning: true) }, from: 10_000)
-        #expect((100...200).contains(returning))
-        #expect((100...200).contains(fill({ store.hasRoomForSleeper }, from: 20_000)))
+        #expect((50...100).contains(returning))
+        #expect((50...100).contains(fill({ store.hasRoomForUnspilled }, from: 20_000)))
         for number in 0..<fresh { store.end(number, reason: nil) }
         #expect(store.hasRoom(beside: 0, isReturning: false))
         // A redirect may lead to a longer URL.

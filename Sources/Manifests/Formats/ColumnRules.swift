@@ -95,7 +95,13 @@ struct ForeignColumns {
 
     /// The object; nil without a column.
     var object: [UInt8]? {
-        json.isEmpty ? nil : json + [UInt8(ascii: "}")]
+        guard !json.isEmpty else { return nil }
+        // `+` would reserve twice the bytes, while the entry waits.
+        var object: [UInt8] = []
+        object.reserveCapacity(json.count + 1)
+        object += json
+        object.append(UInt8(ascii: "}"))
+        return object
     }
 
     mutating func removeAll() {

@@ -225,7 +225,7 @@ struct Dispatch {
         of url: RequestURL, _ reason: FailureReason, httpStatus: Int?, attempts: Int
     ) -> RetryPolicy.RetryDecision {
         let starts = starts
-        let hasRoom = scheduler.sleepingCount < sleepingCapacity && store.hasRoomForSleeper
+        let hasRoom = scheduler.sleepingCount < sleepingCapacity && store.hasRoomForUnspilled
         func decide(
             _ retries: inout RetryPolicy, _ random: inout some RandomNumberGenerator
         ) -> RetryPolicy.RetryDecision {

@@ -7,6 +7,8 @@ import Scheduling
 /// are not back yet. Also variants that wait for their entry.
 struct PendingResults {
     private var duplicates: [Int: (EntryResult, SharedOutcome?)] = [:]
+    /// The columns of the duplicates.
+    private var bytes = 0
     /// Tokens are negative; entries have other identifiers.
     private var last = 0
     var annotating = 0
@@ -16,21 +18,26 @@ struct PendingResults {
     /// The number of variants that the codec workers make or have tried to make, by entry.
     var tried: [Int: Int] = [:]
 
-    private static let capacity = 4096
+    private static let (capacity, maximumBytes) = (4096, 8 << 20)
 
     var hasNoLookups: Bool { duplicates.isEmpty }
-    var hasRoom: Bool { duplicates.count < PendingResults.capacity }
+    var hasRoom: Bool {
+        duplicates.count < PendingResults.capacity && bytes < PendingResults.maximumBytes
+    }
     var tokens: [Int] { Array(duplicates.keys) }
 
     /// Returns the token of the duplicate's findings. Without an outcome to share, its own stays.
     mutating func add(_ result: EntryResult, _ shared: SharedOutcome?) -> Int {
         last -= 1
+        bytes += result.columns?.count ?? 0
         duplicates[last] = (result, shared)
         return last
     }
 
     mutating func take(_ token: Int) -> (EntryResult, SharedOutcome?)? {
-        duplicates.removeValue(forKey: token)
+        guard let taken = duplicates.removeValue(forKey: token) else { return nil }
+        bytes -= taken.0.columns?.count ?? 0
+        return taken
     }
 }
 

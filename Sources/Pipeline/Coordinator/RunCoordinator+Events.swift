@@ -213,7 +213,7 @@ extension RunCoordinator {
         guard dispatch.scheduler.hasGivenUp else { return }
         let now = clock.now
         var ended = 0
-        while stages.hasRoomForLookup, ended < RunCoordinator.givenUpAtOnce,
+        while hasRoomForLookup, ended < RunCoordinator.givenUpAtOnce,
             let (identifier, cause) = try dispatch.nextGivenUp(at: now)
         {
             guard let machine = store[identifier] else { continue }
@@ -224,6 +224,12 @@ extension RunCoordinator {
             let action = store.update(identifier) { $0.giveUp(reason, text, at: now) }
             perform(action, for: identifier, trouble: machine.hadTurn ? nil : (host, cause))
         }
+    }
+
+    /// Whether an entry of a host that is given up may be looked up. Entries that were spilled
+    /// return to memory for it.
+    var hasRoomForLookup: Bool {
+        stages.hasRoomForLookup && (stages.lookingUp == 0 || store.hasRoomForUnspilled)
     }
 
     private static let givenUpAtOnce = 4096

@@ -246,13 +246,15 @@ extension RunCoordinator {
             if hasReturned {
                 return try queue(entry, .missing, resource: finding.resource, failedBefore: true)
             }
-            let admission = dispatch.choosingAtRandom {
-                pendingResults.held.admission(
-                    at: failure.host, isAtFault: failure.isOfFault, using: &$0)
-            }
-            if case .waits(insteadOf: let other) = admission {
-                if let other { endHeld(other) }
-                return hold(entry, resource: finding.resource, by: failure)
+            if store.hasRoomForUnspilled {
+                let admission = dispatch.choosingAtRandom {
+                    pendingResults.held.admission(
+                        at: failure.host, isAtFault: failure.isOfFault, using: &$0)
+                }
+                if case .waits(insteadOf: let other) = admission {
+                    if let other { endHeld(other) }
+                    return hold(entry, resource: finding.resource, by: failure)
+                }
             }
         }
         if !failure.reason.isExclusion {

@@ -126,7 +126,7 @@ package final class RunCoordinator {
         if mayStart,
             let wakeTime = dispatch.nextStartTime(
                 hasRoomForImage: hasRoomForTransferredImage,
-                hasRoomForLookup: stages.hasRoomForLookup, at: before)
+                hasRoomForLookup: hasRoomForLookup, at: before)
         {
             deadline = min(deadline, wakeTime)
         }

@@ -34,6 +34,41 @@ struct PeakMemoryTests {
         }
     }
 
+    /// Rows with 60 KB of columns for the report take at most 48 MB more than short ones, also where
+    /// entries end together: their host is given up, or all have one URL.
+    @Test(arguments: ["served", "missing", "unreachable", "equal"])
+    func wideRowsTakeLittleMemory(kind: String) async throws {
+        let picture = Fixtures.png(width: 24, height: 24, seed: 0)
+        let value = String(repeating: "abcdefghij", count: 300)
+        try await withOrigin { origin in
+            origin.serve { _ in kind == "missing" ? .notFound : .image(picture) }
+            let base = kind == "unreachable" ? "http://127.0.0.1:1/" : origin.url("/")
+            try await withWorkspace(without: [.retries, .probes], measuresMemory: true) {
+                workspace in
+                func peak(columns: Int) async throws -> Int {
+                    let row = String(repeating: ",\(value)", count: columns)
+                    let names = (0..<columns).map { ",c\($0)" }.joined()
+                    let rows = (0..<1500).map { kind == "equal" ? base : base + "\($0)" }
+                    let list = "url\(names)\n" + rows.map { $0 + row + "\n" }.joined()
+                    try workspace.write(Array(list.utf8), to: "list.csv")
+                    var most = 0
+                    // Later runs find the entries warm or blacklisted.
+                    for number in 1...2 {
+                        let run = try await workspace.run(
+                            "list.csv", "--report", "report.jsonl", "--cache-dir", "\(columns)")
+                        let isWell = kind == "served" || kind == "equal"
+                        #expect(run.status == (isWell ? 0 : 1), "\(number): \(run)")
+                        most = max(most, try #require(run.peakMemoryInBytes))
+                    }
+                    return most
+                }
+                let short = try await peak(columns: 1)
+                let wide = try await peak(columns: 20)
+                #expect(wide <= short + 48_000_000)
+            }
+        }
+    }
+
     @Test func memoryStaysFlatOver20000Entries() async throws {
         let pictures =
             (0..<48).map { Fixtures.png(width: 24, height: 24, seed: $0) } + [
