@@ -24,12 +24,7 @@ typedef enum {
     SITEMAP_LOC,
 } element;
 
-enum {
-    /// The deepest element that may have a meaning. `urlset/url/image/loc` has 4; other elements
-    /// may stand between.
-    KNOWN_DEPTH = 32,
-    TEXTS = SITEMAP_LOC + 1,
-};
+enum { TEXTS = SITEMAP_LOC + 1 };
 
 typedef struct {
     /// The element itself, or the innermost one around it that has a meaning.
@@ -40,6 +35,8 @@ typedef struct {
 typedef struct {
     char *bytes;
     size_t count;
+    /// The beginning of the present text; those of other elements of the name precede it.
+    size_t start;
     bool is_there, is_cut;
 } buffer;
 
@@ -50,7 +47,10 @@ struct csitemap {
     csitemap_visitor visitor;
     void *context;
     size_t depth;
-    place path[KNOWN_DEPTH];
+    bool is_in_url;
+    /// Whether the present image had a `loc` that was too long.
+    bool has_cut_loc;
+    place path[CSITEMAP_DEPTH];
     /// By element; empty for those without text.
     buffer texts[TEXTS];
     /// Set when the parse is stopped by a handler.
@@ -94,7 +94,7 @@ static element element_in(element parent, size_t depth, const char *full_name) {
 
 /// The innermost open element; OTHER if it has no meaning.
 static element current(const csitemap *sitemap) {
-    if (sitemap->depth == 0 || sitemap->depth > KNOWN_DEPTH) return OTHER;
+    if (sitemap->depth == 0) return OTHER;
     place place = sitemap->path[sitemap->depth - 1];
     return place.is_known ? place.scope : OTHER;
 }
@@ -106,7 +106,7 @@ static bool has_text(element element) {
 
 /// The element that gives a new one its meaning. Unknown ones are passed through, for wrappers.
 static element scope(const csitemap *sitemap) {
-    if (sitemap->depth == 0 || sitemap->depth >= KNOWN_DEPTH) return OTHER;
+    if (sitemap->depth == 0) return OTHER;
     element scope = sitemap->path[sitemap->depth - 1].scope;
     return has_text(scope) ? OTHER : scope;
 }
@@ -114,6 +114,7 @@ static element scope(const csitemap *sitemap) {
 static void set_empty(csitemap *sitemap, element element, bool is_there) {
     buffer *buffer = &sitemap->texts[element];
     buffer->count = 0;
+    buffer->start = 0;
     buffer->is_there = is_there;
     buffer->is_cut = false;
 }
@@ -121,11 +122,13 @@ static void set_empty(csitemap *sitemap, element element, bool is_there) {
 static void append(csitemap *sitemap, element element, const char *text, size_t count) {
     buffer *buffer = &sitemap->texts[element];
     if (!buffer->is_there) return;
-    if (count > sitemap->text_bytes - buffer->count) {
-        count = sitemap->text_bytes - buffer->count;
+    size_t room = buffer->start + sitemap->text_bytes - buffer->count;
+    if (count > room) {
+        count = room;
         buffer->is_cut = true;
     }
-    if (buffer->bytes == NULL) buffer->bytes = malloc(sitemap->text_bytes);
+    // Texts begin in the first half.
+    if (buffer->bytes == NULL) buffer->bytes = malloc(2 * sitemap->text_bytes);
     if (buffer->bytes == NULL) return stop(sitemap, CSITEMAP_INVALID, "no memory for its texts");
     memcpy(buffer->bytes + buffer->count, text, count);
     buffer->count += count;
@@ -158,6 +161,7 @@ static void visit(csitemap *sitemap, csitemap_kind kind, element loc, csitemap_t
         .url = url, .is_cut = sitemap->texts[loc].is_cut};
     if (kind == CSITEMAP_IMAGE) {
         entry.page = text_of(sitemap, LOC);
+        entry.awaits_page = sitemap->is_in_url && !sitemap->texts[LOC].is_there;
         entry.caption = text_of(sitemap, CAPTION);
         entry.title = text_of(sitemap, TITLE);
     }
@@ -176,6 +180,33 @@ static void visit_images(csitemap *sitemap) {
     }
 }
 
+/// Begins a further `loc` of an image. XML has no zero byte, which separates them.
+static void start_image_loc(csitemap *sitemap) {
+    buffer *locs = &sitemap->texts[IMAGE_LOC];
+    if (locs->is_there && locs->count + 1 < sitemap->text_bytes) {
+        locs->start = locs->count;
+        append(sitemap, IMAGE_LOC, "", 1);
+        locs->start = locs->count;
+        return;
+    }
+    if (locs->is_there) visit_images(sitemap);
+    set_empty(sitemap, IMAGE_LOC, true);
+}
+
+/// Takes a `loc` that is too long out of those of its image, which are no worse for it.
+static void end_image_loc(csitemap *sitemap) {
+    buffer *locs = &sitemap->texts[IMAGE_LOC];
+    if (!locs->is_cut) return;
+    visit(
+        sitemap, CSITEMAP_IMAGE, IMAGE_LOC,
+        trimmed(locs->bytes + locs->start, locs->count - locs->start));
+    locs->is_cut = false;
+    locs->is_there = locs->start > 0;
+    locs->count = locs->start > 0 ? locs->start - 1 : 0;
+    locs->start = 0;
+    sitemap->has_cut_loc = true;
+}
+
 static void visit_text(csitemap *sitemap, csitemap_kind kind, element loc) {
     visit(sitemap, kind, loc, text_of(sitemap, loc));
 }
@@ -188,30 +219,26 @@ static void start_element(void *data, const char *full_name, const char **attrib
     if (depth == 0 && element == OTHER) {
         return stop(sitemap, CSITEMAP_OTHER, cxml_local_name(full_name));
     }
-    sitemap->depth += 1;
-    if (depth < KNOWN_DEPTH) {
-        bool is_known = element != OTHER;
-        sitemap->path[depth] = (place){is_known ? element : parent, is_known};
+    if (depth == CSITEMAP_DEPTH) {
+        return stop(sitemap, CSITEMAP_INVALID, "its elements are nested too deeply");
     }
+    sitemap->depth += 1;
+    bool is_known = element != OTHER;
+    sitemap->path[depth] = (place){is_known ? element : parent, is_known};
     switch (element) {
-    case URL: set_empty(sitemap, LOC, false); break;
+    case URL:
+        set_empty(sitemap, LOC, false);
+        sitemap->is_in_url = true;
+        break;
     case SITEMAP: set_empty(sitemap, SITEMAP_LOC, false); break;
     case IMAGE:
     case VIDEO:
         set_empty(sitemap, IMAGE_LOC, false);
         set_empty(sitemap, CAPTION, false);
         set_empty(sitemap, TITLE, false);
+        sitemap->has_cut_loc = false;
         break;
-    case IMAGE_LOC:
-        // XML has no zero byte, which separates several of an image.
-        if (sitemap->texts[IMAGE_LOC].count > sitemap->text_bytes / 2) {
-            visit_images(sitemap);
-        } else if (sitemap->texts[IMAGE_LOC].is_there) {
-            append(sitemap, IMAGE_LOC, "", 1);
-            break;
-        }
-        set_empty(sitemap, element, true);
-        break;
+    case IMAGE_LOC: start_image_loc(sitemap); break;
     case LONE_LOC:
         set_empty(sitemap, CAPTION, false);
         set_empty(sitemap, TITLE, false);
@@ -229,15 +256,22 @@ static void end_element(void *data, const char *name) {
     csitemap *sitemap = data;
     switch (current(sitemap)) {
     case LOC: visit_text(sitemap, CSITEMAP_PAGE, LOC); break;
-    case IMAGE: visit_images(sitemap); break;
+    case IMAGE_LOC: end_image_loc(sitemap); break;
+    case IMAGE:
+        if (sitemap->texts[IMAGE_LOC].is_there || !sitemap->has_cut_loc) visit_images(sitemap);
+        break;
     case VIDEO:
         // One without a thumbnail names no image.
         if (sitemap->texts[IMAGE_LOC].is_there) visit_images(sitemap);
         break;
     case LONE_LOC: visit_text(sitemap, CSITEMAP_IMAGE, LONE_LOC); break;
     case SITEMAP_LOC: visit_text(sitemap, CSITEMAP_LIST, SITEMAP_LOC); break;
-    // An image outside has no page.
-    case URL: set_empty(sitemap, LOC, false); break;
+    case URL:
+        // An image outside has no page.
+        visit(sitemap, CSITEMAP_PAGE_END, LOC, text_of(sitemap, LOC));
+        set_empty(sitemap, LOC, false);
+        sitemap->is_in_url = false;
+        break;
     case SITEMAP:
         // Its images are unknown.
         if (!sitemap->texts[SITEMAP_LOC].is_there) {
@@ -249,9 +283,11 @@ static void end_element(void *data, const char *name) {
     sitemap->depth -= 1;
 }
 
-static void start_doctype(
-    void *data, const char *name, const char *system, const char *public, int has_subset) {
-    stop(data, CSITEMAP_INVALID, "a DOCTYPE, which sitemaps don't have");
+/// Without entities nothing expands. expat opens no other file, and gets no references but XML's.
+static void declare_entity(
+    void *data, const char *name, int is_parameter, const char *value, int length,
+    const char *base, const char *system, const char *public, const char *notation) {
+    stop(data, CSITEMAP_INVALID, "its DOCTYPE declares entities, which sitemaps don't have");
 }
 
 csitemap *csitemap_make(
@@ -269,7 +305,7 @@ csitemap *csitemap_make(
     sitemap->context = context;
     XML_SetElementHandler(sitemap->parser, start_element, end_element);
     XML_SetCharacterDataHandler(sitemap->parser, take_text);
-    XML_SetStartDoctypeDeclHandler(sitemap->parser, start_doctype);
+    XML_SetEntityDeclHandler(sitemap->parser, declare_entity);
     XML_SetParamEntityParsing(sitemap->parser, XML_PARAM_ENTITY_PARSING_NEVER);
     return sitemap;
 }

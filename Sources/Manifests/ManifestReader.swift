@@ -170,7 +170,7 @@ package final class ManifestReader: EntryReading, @unchecked Sendable {
     }
 
     /// Finds the format, before the first line is parsed. Reads at least one line, and more if that
-    /// takes no waiting.
+    /// takes no waiting, or if a NUL says that it may be no text: pipes and files are judged alike.
     ///
     /// - Throws: ``ManifestError`` if it is another kind of file, also at every later call.
     @discardableResult
@@ -179,7 +179,7 @@ package final class ManifestReader: EntryReading, @unchecked Sendable {
         if let lines { return lines }
         let wanted = min(ForeignContent.headBytes, options.maximumLineBytes)
         while !buffer.hasEnded, readError == nil, buffer.unread.count < wanted,
-            source.isReady || !hasContentLine
+            source.isReady || !hasContentLine || buffer.unread.contains(0)
         {
             do {
                 try readOn()
@@ -243,7 +243,7 @@ package final class ManifestReader: EntryReading, @unchecked Sendable {
         let lineEnd = buffer.lineEndByte
         guard let last = buffer.unread.lastIndex(of: lineEnd) else { return false }
         let lines = UnsafeRawBufferPointer(rebasing: buffer.unread[..<last])
-            .assumingMemoryBound(to: UInt8.self)
+            .assumingMemoryBound(to: UInt8.self)[...].withoutByteOrderMark
         return lines.split(separator: lineEnd).contains { !$0.isBlankOrComment }
     }
 
@@ -318,7 +318,12 @@ package final class ManifestReader: EntryReading, @unchecked Sendable {
                 message: "UTF-16 is not supported; manifests must be UTF-8",
                 hint: "convert it with iconv -f UTF-16 -t UTF-8")
         }
-        guard bytes.starts(with: [0xEF, 0xBB, 0xBF]) else { return bytes }
-        return UnsafeBufferPointer(rebasing: bytes.dropFirst(3))
+        return UnsafeBufferPointer(rebasing: bytes[...].withoutByteOrderMark)
+    }
+}
+
+extension Slice<UnsafeBufferPointer<UInt8>> {
+    fileprivate var withoutByteOrderMark: Self {
+        starts(with: [0xEF, 0xBB, 0xBF]) ? dropFirst(3) : self
     }
 }

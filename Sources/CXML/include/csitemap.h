@@ -1,8 +1,8 @@
 /// Reads sitemaps (<https://www.sitemaps.org/protocol.html>) with Google's image entries by expat,
 /// piece by piece.
 ///
-/// The text is UTF-8, whatever it declares. Nothing that the file names is opened. A DOCTYPE ends
-/// the parse, so no entities exist but XML's own. Namespaces are ignored, since many files have
+/// The text is UTF-8, whatever it declares. Nothing that the file names is opened. A DOCTYPE with
+/// entities ends the parse, so none exist but XML's own. Namespaces are ignored: many files have
 /// other ones or none, or do not declare their prefixes; unknown elements around known ones are
 /// passed through.
 #pragma once
@@ -21,7 +21,12 @@ typedef enum {
     CSITEMAP_IMAGE,
     /// `sitemapindex/sitemap/loc`.
     CSITEMAP_LIST,
+    /// The end of `urlset/url`, with the text of its `loc`, which is NULL without one. No entry.
+    CSITEMAP_PAGE_END,
 } csitemap_kind;
+
+/// The most elements around one another; those between known ones have no meaning.
+enum { CSITEMAP_DEPTH = 5000 };
 
 /// UTF-8, without white space around it; NULL if the element is missing.
 typedef struct {
@@ -39,8 +44,10 @@ typedef struct {
     csitemap_text page;
     /// For images: the elements `caption` and `title`; of a video `description` and `title`.
     csitemap_text caption, title;
-    /// Whether one of the texts was longer than the limit and is cut.
+    /// Whether `url` was longer than the limit and is cut.
     bool is_cut;
+    /// For images: whether the `loc` of the page may follow.
+    bool awaits_page;
 } csitemap_entry;
 
 /// The texts are valid during the call.

@@ -36,12 +36,12 @@ struct ListLine {
     /// Whether the line is longer than the limit, and `bytes` are its beginning, or a piece of it.
     let isLong: Bool
 
-    /// The bytes without line feed and carriage return.
+    /// The bytes without line feed and carriage returns: text that was converted twice has two.
     var text: UnsafeBufferPointer<UInt8> {
         guard !isLong, bytes.last == 0x0A || bytes.last == 0x0D else { return bytes }
         var rest = bytes[...]
         if rest.last == 0x0A { rest.removeLast() }
-        if rest.last == 0x0D { rest.removeLast() }
+        while rest.last == 0x0D { rest.removeLast() }
         return UnsafeBufferPointer(rebasing: rest)
     }
 }

@@ -25,11 +25,17 @@ final class SitemapFormat: LineFormat {
     /// The unusual forms so far.
     var notes: [(text: String, remedy: String)] { repair.notes }
     private var foreign = ForeignColumns()
+    /// The images before the `loc` of their page.
+    private var pending: [SitemapEntry] = []
+    private var pendingBytes = 0
     /// Valid during a call of the reader.
     private var entries: EntryAppender?
     private var failure: (any Error)?
 
     private static let maximumTextBytes = ForeignColumns.maximumBytes
+
+    /// More images before the `loc` of a page have none.
+    private static let maximumPendingBytes = 4 << 20
 
     /// expat keeps a tag that is not complete in memory.
     private static let maximumMemory = 4 << 20
@@ -81,6 +87,7 @@ final class SitemapFormat: LineFormat {
         let result = text.withUnsafeBytes {
             csitemap_read(reader, $0.baseAddress, $0.count, isLast)
         }
+        if result.status != CSITEMAP_OK { takePending(page: nil) }
         if let failure { throw failure }
         let message = String(cString: result.message)
         switch result.status {
@@ -94,19 +101,38 @@ final class SitemapFormat: LineFormat {
             throw ManifestError(
                 path: name, operation: .parse,
                 message: "line \(result.line), column \(result.column): \(message)",
-                hint: notes.last?.remedy)
+                hint: repair.encodingNote?.remedy)
         }
     }
 
-    fileprivate func add(_ entry: csitemap_entry) {
-        guard let entries, failure == nil else { return }
-        guard entry.kind != CSITEMAP_PAGE || options.readsPages else {
-            skippedPages += 1
-            return
+    fileprivate func take(_ given: csitemap_entry) {
+        let entry = SitemapEntry(given)
+        switch given.kind {
+        case CSITEMAP_PAGE_END: takePending(page: entry.url)
+        case CSITEMAP_IMAGE where given.awaits_page:
+            pending.append(entry)
+            pendingBytes += entry.byteCount
+            if pendingBytes > SitemapFormat.maximumPendingBytes { takePending(page: nil) }
+        case CSITEMAP_PAGE:
+            if options.readsPages { add(entry) } else { skippedPages += 1 }
+            takePending(page: entry.url)
+        default: add(entry)
         }
-        let url = absolute(entry)
+    }
+
+    private func takePending(page: [UInt8]?) {
+        let images = pending
+        (pending, pendingBytes) = ([], 0)
+        for var image in images {
+            image.page = page
+            add(image)
+        }
+    }
+
+    private func add(_ entry: SitemapEntry) {
+        guard let entries, failure == nil else { return }
         do throws {
-            try url.withUnsafeBufferPointer { url in
+            try absolute(entry).withUnsafeBufferPointer { url in
                 if options.keepsColumns {
                     add(SitemapFormat.names.page, entry.page)
                     add(SitemapFormat.names.caption, entry.caption)
@@ -115,22 +141,22 @@ final class SitemapFormat: LineFormat {
                 do {
                     try append(url, entry, to: entries)
                 } catch let problem as LineProblem {
-                    entries.appendBad(url, problem, columns: foreign.object, line: Int(entry.line))
+                    entries.appendBad(url, problem, columns: foreign.object, line: entry.line)
                 }
             }
         } catch {
             failure = error
         }
-        for name in foreign.leftOut { entries.noteLeftOut(name, line: Int(entry.line)) }
+        for name in foreign.leftOut { entries.noteLeftOut(name, line: entry.line) }
         foreign.removeAll()
     }
 
     /// The URL of an entry, resolved if it is relative and there is a URL for it.
-    private func absolute(_ entry: csitemap_entry) -> [UInt8] {
-        let url = entry.url.array
+    private func absolute(_ entry: SitemapEntry) -> [UInt8] {
+        let url = entry.url ?? []
         guard let entries, options.baseURL == nil, SitemapFormat.isRelative(url) else { return url }
         let own = options.sourceURL
-        let page = entry.page.bytes == nil ? nil : entries.absolute(entry.page.array, own)
+        let page = entry.page.flatMap { entries.absolute($0, own) }
         return (page ?? own).flatMap { entries.absolute(url, $0)?.text.utf8 }.map(Array.init) ?? url
     }
 
@@ -144,19 +170,19 @@ final class SitemapFormat: LineFormat {
     }
 
     private func append(
-        _ url: UnsafeBufferPointer<UInt8>, _ entry: csitemap_entry, to entries: EntryAppender
+        _ url: UnsafeBufferPointer<UInt8>, _ entry: SitemapEntry, to entries: EntryAppender
     ) throws {
-        let isList = entry.kind == CSITEMAP_LIST
+        let isList = entry.isList
         guard !isList || options.followsIndexes else {
             throw LineProblem("another sitemap; download it, and name it instead")
         }
         guard !url.containsReplacement else {
             throw LineProblem("the URL has bytes that are not in the sitemap's encoding")
         }
-        guard !entry.is_cut else {
+        guard !entry.isCut else {
             throw LineProblem("the URL is longer than \(ByteCount(SitemapFormat.maximumTextBytes))")
         }
-        entries.examine(url, line: Int(entry.line))
+        entries.examine(url, line: entry.line)
         guard !isList else {
             guard sitemaps.count < SitemapFormat.maximumSitemaps,
                 urlBytes + url.count <= SitemapFormat.maximumURLBytes
@@ -168,17 +194,16 @@ final class SitemapFormat: LineFormat {
             urlBytes += url.count
             sitemaps.append(
                 ListedSitemap(
-                    url: try entries.url(ofList: url, unit: "element"), line: Int(entry.line)))
+                    url: try entries.url(ofList: url, unit: "element"), line: entry.line))
             return
         }
         var fields = EntryFields()
         fields.values.columns = foreign.object
-        try entries.append(url, fields, unit: "element", line: Int(entry.line))
+        try entries.append(url, fields, unit: "element", line: entry.line)
     }
 
-    private func add(_ name: [UInt8], _ text: csitemap_text) {
-        guard text.bytes != nil else { return }
-        text.array.withUnsafeBufferPointer { foreign.add(quotedName: name, text: $0) }
+    private func add(_ name: [UInt8], _ text: [UInt8]?) {
+        text?.withUnsafeBufferPointer { foreign.add(quotedName: name, text: $0) }
     }
 }
 
@@ -189,14 +214,40 @@ extension UnsafeBufferPointer<UInt8> {
     }
 }
 
+/// The texts of a `csitemap_entry`; nil for elements that are missing.
+private struct SitemapEntry {
+    let isList: Bool
+    let line: Int
+    let isCut: Bool
+    let url, caption, title: [UInt8]?
+    var page: [UInt8]?
+
+    init(_ entry: csitemap_entry) {
+        isList = entry.kind == CSITEMAP_LIST
+        line = Int(entry.line)
+        isCut = entry.is_cut
+        url = entry.url.array
+        caption = entry.caption.array
+        title = entry.title.array
+        page = entry.page.array
+    }
+
+    var byteCount: Int {
+        let fixed = MemoryLayout<SitemapEntry>.stride
+        return [url, caption, title].reduce(fixed) { $0 + ($1?.count ?? 0) }
+    }
+}
+
 extension csitemap_text {
-    fileprivate var array: [UInt8] { Array(UnsafeRawBufferPointer(start: bytes, count: count)) }
+    fileprivate var array: [UInt8]? {
+        bytes.map { Array(UnsafeRawBufferPointer(start: $0, count: count)) }
+    }
 }
 
 private func sitemapEntryRead(
     _ entry: UnsafePointer<csitemap_entry>, _ context: UnsafeMutableRawPointer
 ) {
-    Unmanaged<SitemapFormat>.fromOpaque(context).takeUnretainedValue().add(entry.pointee)
+    Unmanaged<SitemapFormat>.fromOpaque(context).takeUnretainedValue().take(entry.pointee)
 }
 
 /// A sitemap that an index names.

@@ -159,6 +159,9 @@ final class SitemapRepair {
         case (UInt8(ascii: "<"), .tag(let quote)) where quote != 0:
             note(.markup)
             return (1, Array("&lt;".utf8))
+        // The parts of a DOCTYPE.
+        case (UInt8(ascii: "<"), .tag(0)) where "!?".utf8.contains(rest.count > 1 ? rest[1] : 0):
+            return open(rest, isLast)
         case (UInt8(ascii: ">"), .tag(0)): part = .text
         case (UInt8(ascii: "\""), .tag(0)), (UInt8(ascii: "'"), .tag(0)): part = .tag(quote: byte)
         case (_, .tag(let quote)) where quote == byte: part = .tag(quote: 0)
@@ -261,15 +264,18 @@ final class SitemapRepair {
         var notes = RepairKind.allCases.compactMap { kind in
             found[kind].map { note(of: kind, count: $0.count, line: $0.line) }
         }
-        if let name = decoder?.unknownEncoding {
-            let shown = LineExcerpt.text(of: name)
-            notes.append(
-                (
-                    "its encoding '\(shown)' is not supported here, it was read as UTF-8",
-                    "convert it to UTF-8 with iconv"
-                ))
-        }
+        if let encodingNote { notes.append(encodingNote) }
         return notes
+    }
+
+    /// The note about an encoding that is not known, and so the likely cause of errors.
+    var encodingNote: (text: String, remedy: String)? {
+        decoder?.unknownEncoding.map { name in
+            (
+                "its encoding '\(LineExcerpt.text(of: name))' is not supported here, it was read "
+                    + "as UTF-8", "convert it to UTF-8 with iconv"
+            )
+        }
     }
 
     private func note(
