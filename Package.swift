@@ -121,8 +121,8 @@ let package = Package(
         .target(
             name: "Transfers",
             dependencies: [
-                "CCurl", "CLinux", "CXML", "CZlib", "FileOutput", "PrefetchModel", "Threading",
-                "URLParsing",
+                "CCurl", "CJSON", "CLinux", "CXML", "CZlib", "FileOutput", "PrefetchModel",
+                "Threading", "URLParsing",
             ],
             swiftSettings: strict),
         .target(

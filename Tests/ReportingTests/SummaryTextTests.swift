@@ -369,6 +369,15 @@ struct SummaryTextTests {
         #expect(printable(expected) == expected)
     }
 
+    @Test func shortensDataURLs() {
+        let url = "data:image/png;base64," + String(repeating: "A", count: 5_000)
+        let shown = "\(url.prefix(64))… (4.90 KiB)"
+        #expect(printable("a: \(url) b") == "a: \(shown) b")
+        #expect(printable(url) == shown && printable(shown) == shown)
+        #expect(printable("data:,a\tb") == "data:,a\\tb")
+        #expect(printable(url, shortensData: false) == url)
+    }
+
     @Test(arguments: [
         ("no secret here", "no secret here"),
         ("mail a@b about x=1", "mail a@b about x=1"),
@@ -376,6 +385,8 @@ struct SummaryTextTests {
         ("to \"https://u:p@h/x\" (https://v:q@i)", "to \"https://***@h/x\" (https://***@i)"),
         ("m.txt:3:https://u:p'p@h/?sig=1&a=2 bad", "m.txt:3:https://***@h/?sig=***&a=2 bad"),
         ("a  b\n https://h/?token=1", "a  b\n https://h/?token=***"),
+        ("(at https://h/?token=1): b", "(at https://h/?token=***): b"),
+        ("[https://h/?sig=1], https://h/?sig=2; c", "[https://h/?sig=***], https://h/?sig=***; c"),
     ])
     func redactsURLsInMessages(message: String, expected: String) {
         #expect(redacted(message) == expected)

@@ -348,16 +348,10 @@ final class ActiveTransfer {
         _ code: CURLcode, of request: TransferRequest, status: Int?
     ) -> TransferFailure {
         if let failure = addresses.failure(code) ?? proxyFailure(code) { return failure }
-        if TransferFailure.refusesCertificate(handle.errorText) {
-            let hasCertificate =
-                !request.isForeign && settings.configuration.requests.clientCertificate != nil
+        if let message = certificateRefusal(of: request) {
             return TransferFailure(
-                Failure(
-                    .tls,
-                    hasCertificate
-                        ? "the origin refuses the client certificate of --cert"
-                        : "the origin requires a client certificate; see --cert"),
-                httpStatus: status, curlCode: Int(code.rawValue), persistence: .untrusted)
+                Failure(.tls, message), httpStatus: status, curlCode: Int(code.rawValue),
+                persistence: .untrusted)
         }
         let phase: TransferFailure.TransferPhase =
             handle.timeToRequest != nil ? .answering : .connecting
@@ -369,6 +363,22 @@ final class ActiveTransfer {
             httpStatus: status, curlCode: Int(code.rawValue),
             persistence: TransferFailure.persistence(
                 curlCode: code, systemError: handle.systemError, text: handle.errorText))
+    }
+
+    /// The message for a client certificate that is refused or missing; nil for other failures.
+    private func certificateRefusal(of request: TransferRequest) -> String? {
+        let text = handle.errorText
+        let hasCertificate =
+            !request.isForeign && settings.configuration.requests.clientCertificate != nil
+        if TransferFailure.refusesCertificate(text) {
+            return hasCertificate
+                ? "the origin refuses the client certificate of --cert"
+                : "the origin requires a client certificate; see --cert"
+        }
+        guard TransferFailure.mayRefuseCertificate(text) else { return nil }
+        return hasCertificate
+            ? "the origin refuses the handshake, perhaps for the client certificate of --cert"
+            : "the origin refuses the handshake; it may require a client certificate, see --cert"
     }
 
     /// The flag that sets the time-out, which libcurl's message cannot name.

@@ -101,6 +101,12 @@ extension TransferFailure {
             && ["certificate", "unknown ca", "access denied"].contains(where: text.contains)
     }
 
+    /// Whether libcurl's message is that of an alert by which servers with TLS 1.2 refuse clients
+    /// without a certificate, or with another one, among other reasons (RFC 5246 §7.2.2).
+    static func mayRefuseCertificate(_ text: String) -> Bool {
+        text.lowercased().contains("alert handshake failure")
+    }
+
     /// A message for codes with a text in libcurl that describes other cases; nil for the rest.
     static func message(curlCode: CURLcode, in phase: TransferPhase) -> String? {
         switch (curlCode, phase) {

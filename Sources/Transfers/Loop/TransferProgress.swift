@@ -311,7 +311,9 @@ struct TransferProgress {
             // Without a body the fields alone may give one.
             var reason = ErrorReason()
             if case .drained(let found) = handling { reason = found }
-            response.reason = reason.text(status: response.status, fields: response.fields)
+            response.reason = reason.text(
+                status: response.status, fields: response.fields,
+                hiding: response.status < 400 ? [] : configuration.secretWords(of: request))
             return TransferEnding(.response(response, nil))
         }
         if let ending = ending(of: response, code) { return ending }

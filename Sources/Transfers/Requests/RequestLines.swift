@@ -28,6 +28,30 @@ extension TransferConfiguration {
             }
     }
 
+    /// The texts that a server may repeat from a request, long ones first: values of the user's
+    /// fields and their parts, credentials, and the secret parameters of the URL.
+    func secretWords(of request: TransferRequest) -> [String] {
+        var words = secrets(of: request)
+        for field in requests.fields + request.userFields {
+            words += field.value.split { " ,;=\"".contains($0) }.map(String.init)
+                .filter { $0.utf8.count >= TransferConfiguration.shortestSecretPart }
+        }
+        let pairs = [
+            requests.credentials.map { "\($0.user):\($0.password)" },
+            request.url.credentials.map { String(decoding: $0.percentDecoded, as: UTF8.self) },
+        ].compactMap(\.self)
+        words += pairs.map { String(decoding: Array($0.utf8).base64, as: UTF8.self) }
+        _ = RedactedURL.replacingSecrets(of: request.url.text) { value in
+            let text = String(decoding: value, as: UTF8.self)
+            words += [text, String(decoding: text.percentDecoded, as: UTF8.self)]
+            return Array(value)
+        }
+        return words.filter { !$0.isEmpty }.sorted { $0.utf8.count > $1.utf8.count }
+    }
+
+    /// Shorter words of a field are ordinary ones.
+    private static let shortestSecretPart = 8
+
     /// `NAME:PASSWORD` of a proxy. A password may contain a slash that should have been escaped.
     private static func credentials(inProxy text: String) -> Substring? {
         let start = text.firstRange(of: "://")?.upperBound ?? text.startIndex
