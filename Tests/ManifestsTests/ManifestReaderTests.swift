@@ -274,11 +274,31 @@ struct ManifestGzipTests {
         #expect(result.error?.description.hasSuffix(", after line 500") == true)
     }
 
-    @Test(arguments: ["x", "xy", "http://a.b/\n", "\u{1F}", "\0\0\0\0"])
+    @Test(arguments: ["x", "xy", "http://a.b/\n", "\u{1F}", "\0\0x"])
     func refusesTextBehindTheGzipData(rest: String) throws {
         let result = try read(gzipped(Array(Self.text.utf8)) + Array(rest.utf8))
         #expect(result.entries.count == 500)
         #expect(result.error?.message == "data that is not gzip follows the gzip data")
+    }
+
+    /// As gzip(1) does.
+    @Test(arguments: [1, 2, 10_000], [1, 7, 128 << 10])
+    func zerosBehindTheGzipDataAreIgnored(count: Int, readBytes: Int) throws {
+        let half = gzipped(Array(Self.text.utf8))
+        let zeros = [UInt8](repeating: 0, count: count)
+        let path = try folder.file("zeros", half + zeros)
+        let options = ManifestOptions(readBytes: readBytes)
+        let result = try ManifestReader(path: path, options: options).readAll()
+        #expect(result.entries.count == 500)
+        #expect(result.error == nil)
+    }
+
+    /// Text that was converted to CR LF twice.
+    @Test(arguments: ["\n", "\r\n", "\r\r\n", "\r\r\r\n"])
+    func lineEndsMayHaveSeveralReturns(end: String) throws {
+        let result = try read(Array("http://a.b/1\(end)http://a.b/2 key=x\(end)\(end)".utf8))
+        #expect(result.entries.map(\.problem) == [nil, nil])
+        #expect(result.entries.map(\.key) == ["http://a.b/1", "x"])
     }
 
     @Test func bombOfOneLineIsOneBadEntry() throws {
@@ -299,6 +319,38 @@ struct ManifestGzipTests {
 
 @Suite(.timeLimit(.minutes(15)))
 struct ManifestPipeTests {
+    /// The format of a list does not depend on the pieces in which it arrives.
+    @Test(arguments: [
+        "\u{FEFF}\n<urlset><image><loc>http://a.b/1</loc></image></urlset>",
+        "\u{FEFF}\r\n\n<?xml version=\"1.0\"?>\n<urlset></urlset>",
+        "\u{FEFF}\nurl,caption\nhttp://a.b/1,x\n", "\u{FEFF}{\"url\":\"http://a.b/1\"}\n",
+        "\0\0\0\0\nhttp://a.b/1\n", "a\0\n" + String(repeating: "http://a.b/1\n", count: 300),
+        "<urlset>\0</urlset>\n" + String(repeating: "\0", count: 5000),
+    ])
+    func piecesDoNotMatter(text: String) throws {
+        let folder = try TemporaryFolder()
+        func result(_ open: () throws(ManifestError) -> ManifestReader) -> String {
+            do throws(ManifestError) {
+                let reader = try open()
+                let (entries, error) = reader.readAll()
+                let format = reader.format.map { "\($0)" } ?? "none"
+                return "\(format) \(entries.map(\.url)) \(error?.message ?? "")"
+            } catch {
+                return "none [] \(error.message)"
+            }
+        }
+        let file = try folder.file("list", text.utf8)
+        let whole = result { () throws(ManifestError) in try ManifestReader(path: file) }
+        let pipe = Pipe()
+        pipe.write(text)
+        pipe.closeWriting()
+        let pieces = result { () throws(ManifestError) in
+            try ManifestReader(
+                descriptor: pipe.reading, name: file, options: ManifestOptions(readBytes: 1))
+        }
+        #expect(pieces == whole)
+    }
+
     /// Each write is answered by a batch before the next: a reader that waited for more would hang.
     @Test(arguments: [1, 3, 65536], [false, true])
     func deliversLinesAsTheyArrive(readBytes: Int, isPacked: Bool) throws {

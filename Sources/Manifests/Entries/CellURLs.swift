@@ -20,9 +20,10 @@ struct CellURLs {
         "\"\"",
     ]
 
-    /// Returns a cell without white space, empty if it has a word for no value.
+    /// Returns a cell without white space and quotation marks, empty if it has a word for no value.
     func trimmed(_ cell: Bytes) -> Bytes {
-        let text = cell.trimmed
+        // Quoted twice, as by programs that quote values for a writer that does so, too.
+        let text = CellURLs.unquoted(cell.trimmed).trimmed
         guard text.count < 10, options.baseURL == nil, !text.isEmpty else { return text }
         let word = String(decoding: text.map(\.lowercased), as: UTF8.self)
         return CellURLs.emptyWords.contains(word) ? text[..<text.startIndex] : text
@@ -125,12 +126,9 @@ extension Slice<UnsafeBufferPointer<UInt8>> {
 
     /// The URL of an entry of `srcset`, without its width or density: `300w`, `1.5x`.
     fileprivate var withoutDescriptor: Self {
-        guard let unit = last, unit == UInt8(ascii: "w") || unit == UInt8(ascii: "x"),
-            let space = lastIndex(where: \.isSpace),
-            self[(space + 1)..<(endIndex - 1)].allSatisfy({
-                "0123456789.".utf8.contains($0)
-            })
-        else { return self }
+        guard let space = lastIndex(where: \.isSpace), self[(space + 1)...].isDescriptor else {
+            return self
+        }
         return self[..<space].trimmedOfSeparators
     }
 

@@ -71,10 +71,7 @@ enum LineOddity: CaseIterable {
         }
         if rest.isAbsoluteURL { return .mirrors }
         let size = rest.prefix { !$0.isBlank && $0 != UInt8(ascii: ",") }
-        guard let unit = size.last, "wxh".utf8.contains(unit), size.count > 1,
-            size.dropLast().allSatisfy({ $0.isDecimalDigit || $0 == UInt8(ascii: ".") })
-        else { return nil }
-        return .sourceSet
+        return size.isDescriptor ? .sourceSet : nil
     }
 
     /// Whether it has one of the bytes of the forms below; few lines do, and this is ten times as
@@ -170,6 +167,17 @@ enum LineOddity: CaseIterable {
         guard !line.starts(with: "http".utf8), line.first != UInt8(ascii: "/") else { return false }
         let starts: [StaticString] = [" http", "=http", "(http", ":http", "[http", "<http"]
         return starts.contains(where: line.contains)
+    }
+}
+
+extension Slice<UnsafeBufferPointer<UInt8>> {
+    /// Whether it is a size in a `srcset`: `300w`, `200h`, `1.5x`
+    /// (<https://html.spec.whatwg.org/#srcset-attribute>).
+    var isDescriptor: Bool {
+        guard let unit = last, "wxh".utf8.contains(unit), first?.isDecimalDigit ?? false else {
+            return false
+        }
+        return dropLast().allSatisfy { $0.isDecimalDigit || $0 == UInt8(ascii: ".") }
     }
 }
 

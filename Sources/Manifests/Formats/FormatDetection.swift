@@ -108,8 +108,9 @@ enum FormatDetection {
 
     private static func feedHint(_ words: String) -> String {
         words.contains("base.google.com/ns")
-            ? "xmllint --xpath '//*[local-name()=\"image_link\"]/text()' FILE writes the pictures "
-                + "of its products as lines" : "links of feeds are not read; write them as lines"
+            ? "xmllint --xpath '//*[local-name()=\"image_link\"]/text()' FILE | "
+                + "sed 's/&amp;/\\&/g' writes the pictures of its products as lines"
+            : "links of feeds are not read; write them as lines"
     }
 }
 

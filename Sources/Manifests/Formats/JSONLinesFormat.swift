@@ -348,7 +348,15 @@ final class JSONLinesFormat: ColumnFormat {
         guard
             [CJSON_STRING, CJSON_NUMBER].contains(element.kind)
                 || kind == CJSON_OBJECT && isOfObject
-        else { throw EntryFields.problemOfKind(name) }
+        else {
+            guard kind == CJSON_OBJECT, element.name_count > 0 else {
+                throw EntryFields.problemOfKind(name)
+            }
+            let member = LineExcerpt.text(of: String(decoding: element.nameBytes, as: UTF8.self))
+            let field = String(decoding: name, as: UTF8.self)
+            throw EntryFields.problem(
+                "field '\(field)': '\(member)' takes one string or number")
+        }
         guard kind == CJSON_OBJECT else {
             return try name.withSlice { try fields.add($0, element.bytes[...]) }
         }

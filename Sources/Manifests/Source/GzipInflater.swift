@@ -1,6 +1,7 @@
 import CZlib
 
-/// Decompresses gzip (RFC 1952) with any number of members, through zlib's `inflate`.
+/// Decompresses gzip (RFC 1952) with any number of members, and zeros behind them, through
+/// zlib's `inflate`.
 ///
 /// Not thread-safe.
 final class GzipInflater {
@@ -46,7 +47,9 @@ final class GzipInflater {
     ) throws(ManifestError) -> (consumed: Int, produced: Int) {
         if let pendingFailure { throw pendingFailure }
         if isBetweenMembers {
-            guard !input.isEmpty else { return (0, 0) }
+            // Tapes and some tools fill blocks up; gzip(1) ignores that, too.
+            let padding = input.prefix { $0 == 0 }.count
+            guard padding == 0, !input.isEmpty else { return (padding, 0) }
             guard inflateReset(stream) == Z_OK else {
                 throw failure(Z_STREAM_ERROR, "zlib cannot start again")
             }

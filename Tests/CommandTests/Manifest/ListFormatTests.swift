@@ -40,6 +40,10 @@ struct ListFormatTests {
                     #expect(report.contains("\"outcome\":\"\(outcome)\""))
                     #expect(report.contains("\"skipped\":1,"))
                 }
+                let plan = try await workspace.run("plan", "a.csv")
+                #expect(
+                    plan.output.contains("\n1 row without a URL skipped, first a.csv:3\n"),
+                    "\(plan)")
 
                 // Flags choose columns.
                 try workspace.manifest(["k;\(urls[0]);x"], name: "a.csv")

@@ -144,6 +144,12 @@ struct JSONLinesFormatTests {
         }
     }
 
+    @Test func aHeaderTakesOneValue() throws {
+        let rules = ColumnRules(columns: ["header": "h"])
+        let entries = try read(#"{"url":"http://a.b/","h":{"X-A":["s1","s2"]}}"#, rules)
+        #expect(entries.map(\.problem) == ["field 'header': 'X-A' takes one string or number"])
+    }
+
     @Test func bytesAfterNULAreNotIgnored() throws {
         let entries = try read("{\"url\":\"http://a.b/\"}\0{\"url\":\"http://a.b/2\"}")
         #expect(entries.map(\.problem) == ["invalid JSON at byte 22"])

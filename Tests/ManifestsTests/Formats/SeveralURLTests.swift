@@ -1,3 +1,4 @@
+import Foundation
 import PrefetchModel
 import Testing
 
@@ -49,6 +50,31 @@ struct SeveralURLTests {
                 together.map(\.problem) == [
                     "several URLs in \(place); --each makes each of them an entry"
                 ])
+        }
+    }
+
+    /// Quoted twice: the cell itself has quotation marks.
+    @Test(arguments: ["\"\"\"%\"\"\"", " \"\"\" %\"\"\" ", "'%'", "\"'%'\""])
+    func quotationMarksInACellAreRemoved(cell: String) throws {
+        let url = "https://a.example/1.jpg"
+        let text = "id,image\n7,\(cell.trimmingCharacters(in: .whitespaces))\n"
+            .replacing("%", with: url)
+        for each in [false, true] {
+            let reader = try reader(text, .csv, each: each)
+            let (entries, _) = reader.readAll()
+            #expect(entries.map(\.url) == [url] && entries[0].problem == nil, "\(entries)")
+        }
+    }
+
+    /// One form of sizes for cells and lines; a letter alone is none.
+    @Test(arguments: [("300w", true), ("1.5x", true), ("20h", true), ("w", false), (".w", false)])
+    func sizesOfASourceSetAreLeftOut(size: String, isSize: Bool) throws {
+        let cell = "https://a.example/1.jpg \(size), https://a.example/2.jpg \(size)"
+        let urls = try reader("image\n\"\(cell)\"\n", .csv, each: true).readAll().entries.map(\.url)
+        #expect((urls == ["https://a.example/1.jpg", "https://a.example/2.jpg"]) == isSize)
+        let line = Array("https://a.example/1.jpg \(size)".utf8)
+        line.withUnsafeBufferPointer {
+            #expect((LineOddity.followingText($0) == .sourceSet) == isSize)
         }
     }
 

@@ -109,16 +109,18 @@ struct PlanOutput {
         }
     }
 
-    func finish(_ plan: RunPlan, exitStatus: Int32, isQuiet: Bool) throws {
+    func finish(
+        _ plan: RunPlan, _ skipped: SkippedRows, exitStatus: Int32, isQuiet: Bool
+    ) throws {
         if json {
-            output.write(JSONObject(plan, exitStatus: exitStatus))
+            output.write(JSONObject(plan, skipped, exitStatus: exitStatus))
         } else if !isQuiet {
-            for line in PlanOutput.text(of: plan) { output.write(line) }
+            for line in PlanOutput.text(of: plan, skipped) { output.write(line) }
         }
         try output.finish()
     }
 
-    private static func text(of plan: RunPlan) -> [String] {
+    private static func text(of plan: RunPlan, _ skipped: SkippedRows) -> [String] {
         let counts = RunPlan.LineState.allCases.filter { plan[$0] > 0 }.map { state in
             let until = state == .blacklisted ? plan.nextRetry.map { " (until \($0))" } ?? "" : ""
             return "\(plan[state]) \(state.rawValue)\(until)"
@@ -127,6 +129,11 @@ struct PlanOutput {
             (plan.entries == 1 ? "1 entry" : "\(plan.entries) entries")
                 + (counts.isEmpty ? "" : ": " + counts.joined(separator: ", "))
         ]
+        if skipped.count > 0 {
+            lines.append(
+                "\(counted(skipped.count, "row")) without a URL skipped, "
+                    + "first \(printable(skipped.first))")
+        }
         if plan.withoutRoom > 0 {
             lines.append(
                 "\(counted(plan.withoutRoom, "image")) not requested: --max-size leaves no room")
@@ -161,11 +168,12 @@ extension JSONObject {
         add("message", line.message)
     }
 
-    fileprivate init(_ plan: RunPlan, exitStatus: Int32) {
+    fileprivate init(_ plan: RunPlan, _ skipped: SkippedRows, exitStatus: Int32) {
         self.init()
         add("type", "plan")
         add("schema_version", 1)
         add("entries", plan.entries)
+        add("skipped", skipped.count)
         var states = JSONObject()
         for state in RunPlan.LineState.allCases { states.add(state.rawValue, plan[state]) }
         add("states", states)

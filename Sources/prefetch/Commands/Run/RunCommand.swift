@@ -168,10 +168,12 @@ struct RunCommand: InvokedCommand {
         let source = try cache.existingCatalog()
         if let source { configuration.setAhead(by: source, at: WallClock.now()) }
         let isQuiet = showing.quiet
-        let emptyLists = Monitor<[EmptyList]>([])
+        let lists = Monitor((empty: [EmptyList](), skipped: SkippedRows()))
         reader.report = { event in
             switch event {
-            case .empty(let list): emptyLists.withLock { $0.append(list) }
+            case .empty(let list): lists.withLock { $0.empty.append(list) }
+            case .skipped(let rows, let place):
+                lists.withLock { $0.skipped.add(rows, place: place) }
             default:
                 if !isQuiet { ListEvent.tellOfCopies(event) }
             }
@@ -184,14 +186,14 @@ struct RunCommand: InvokedCommand {
             temporaryFolder: environment("TMPDIR") ?? "/tmp", at: WallClock.now(),
             receive: showing.verbose ? output.write : nil)
         let plan = try planner.plan(reader)
-        let empty = emptyLists.withLock { $0 }
+        let (empty, skipped) = lists.withLock { $0 }
         let fails = !empty.isEmpty && !result.allowsEmptyLists
         if !empty.isEmpty, fails || !isQuiet {
             let (text, hint) = EmptyList.message(empty)
             StandardError.message(text, hint: hint)
         }
         let status = fails ? 1 : plan.exitStatus
-        try output.finish(plan, exitStatus: status, isQuiet: isQuiet)
+        try output.finish(plan, skipped, exitStatus: status, isQuiet: isQuiet)
         ProcessEnd.leave(status)
     }
 
