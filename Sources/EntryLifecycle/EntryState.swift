@@ -26,6 +26,8 @@ package enum EntryState: Hashable, BitwiseCopyable, Sendable {
         /// By its lifetime, or by the rules of the run.
         case expired(at: Timestamp)
         case otherSource
+        /// Its source is a file that has changed.
+        case changedFile
         /// The variant at this position cannot be made from the stored images.
         case incomplete(position: Int32)
         /// Its variants can be made from the stored original, which is not fresh.

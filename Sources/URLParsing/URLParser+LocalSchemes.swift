@@ -10,6 +10,8 @@ package struct LocalSchemes: OptionSet, Sendable {
     package static let data = LocalSchemes(rawValue: 1)
     /// RFC 8089, with an absolute path
     package static let file = LocalSchemes(rawValue: 2)
+    /// `file`, if the user gives `--files-below`, which the error names.
+    package static let fileByFlag = LocalSchemes(rawValue: 4)
 }
 
 extension URLParser {
@@ -49,11 +51,14 @@ extension URLParser {
         guard allowed.contains(.file) else {
             throw URLParsingError(
                 .unsupportedScheme,
-                "the scheme 'file' is not supported here; --files-below DIR allows files below DIR")
+                allowed.contains(.fileByFlag)
+                    ? "the scheme 'file' needs --files-below DIR, and allows files below DIR"
+                    : "the scheme 'file' is for lists in files, and not allowed here")
         }
         var path = rest[...]
-        if path.starts(with: "//localhost/".utf8) {
-            path = path.dropFirst("//localhost".utf8.count)
+        let localHost = "//localhost/".utf8
+        if path.prefix(localHost.count).map(\.lowercased).elementsEqual(localHost) {
+            path = path.dropFirst(localHost.count - 1)
         }
         if path.starts(with: "///".utf8) { path = path.dropFirst(2) }
         path = path.prefix { !"?#".utf8.contains($0) }

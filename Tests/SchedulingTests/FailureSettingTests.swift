@@ -46,7 +46,7 @@ struct FailureSettingTests {
         let stored = conditions(.httpStatus, [:])
         #expect(
             stored.hold {
-                [.request, .route, .acceptedStatuses, .blacklistedStatuses].contains($0)
+                [.request, .route, .acceptedStatuses, .blacklistedStatuses, .files].contains($0)
                     ? "1" : "another"
             })
     }
@@ -58,6 +58,16 @@ struct FailureSettingTests {
         #expect(
             Set(stored.text.split(separator: " ").map { String($0.prefix { $0 != "=" }) })
                 == Set(FailurePolicy.settings(of: reason).map(\.rawValue)))
+    }
+
+    /// Most entries have no file, and their rows do not say so.
+    @Test func emptyValuesAreNotStored() {
+        let stored = conditions(.corruptImage, [.files: ""])
+        #expect(!stored.text.contains("files="))
+        #expect(stored.hold { $0 == .files ? "tag" : "1" })
+        let file = conditions(.corruptImage, [.files: "tag"])
+        #expect(file.hold { $0 == .files ? "tag" : "1" })
+        #expect(!file.hold { $0 == .files ? "" : "1" })
     }
 
     @Test func unknownSettingsAreIgnored() {

@@ -139,6 +139,55 @@ struct LocalOriginTests {
         #expect(bytes(try result(url, below: folder.path, fields: condition)) == [1, 2, 3])
     }
 
+    /// Another file under the name, with the size and the time of the old one.
+    @Test func aReplacedFileIsRead() throws {
+        let folder = try Folder()
+        func write(_ bytes: [UInt8], to name: String) throws {
+            try folder.write(bytes, to: name)
+            var times = [timespec(tv_sec: 1_000, tv_nsec: 0), timespec(tv_sec: 1_000, tv_nsec: 0)]
+            #expect(utimensat(AT_FDCWD, "\(folder.path)/\(name)", &times, 0) == 0)
+        }
+        let url = RequestURL(normalized: "file://\(folder.path)/in/a")
+        try write([1, 2], to: "in/a")
+        let first = try #require(LocalFile.tag(of: url, below: folder.path))
+        #expect(LocalFile.tag(of: url, below: folder.path) == first)
+        try write([3, 4], to: "in/b")
+        #expect(rename("\(folder.path)/in/b", "\(folder.path)/in/a") == 0)
+        #expect(LocalFile.tag(of: url, below: folder.path) != first)
+        for other in [nil, "\(folder.path)/out", "\(folder.path)/none"] as [String?] {
+            #expect(LocalFile.tag(of: url, below: other) == nil)
+        }
+        #expect(LocalFile.tag(of: RequestURL(normalized: "data:,a"), below: folder.path) == nil)
+    }
+
+    /// Names are bytes.
+    @Test func namesNeedNotBeUTF8() throws {
+        let folder = try Folder()
+        try folder.write([7], to: "in/a")
+        let name =
+            Array("\(folder.path)/in/".utf8CString.dropLast()) + [CChar(bitPattern: 0xE9), 0]
+        #expect(rename("\(folder.path)/in/a", name) == 0)
+        let result = try result("file://\(folder.path)/in/%E9", below: folder.path)
+        #expect(bytes(result) == [7])
+        #expect(unlink(name) == 0)
+    }
+
+    @Test func anEmptyFileIsNotRetried() throws {
+        let folder = try Folder()
+        try folder.write([], to: "in/a")
+        for url in ["file://\(folder.path)/in/a", "data:,"] {
+            #expect(try failure(result(url, below: folder.path))?.reason == .notAnImage)
+        }
+    }
+
+    @Test func aMissingFolderIsNamed() throws {
+        let folder = try Folder()
+        try folder.write([1], to: "in/a")
+        let failure = try failure(
+            result("file://\(folder.path)/in/a", below: "\(folder.path)/none"))
+        #expect(failure?.message == "--files-below \(folder.path)/none: no such folder")
+    }
+
     @Test func limitsHold() throws {
         let folder = try Folder()
         try folder.write([UInt8](repeating: 1, count: 5000), to: "in/a")

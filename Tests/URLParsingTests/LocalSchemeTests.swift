@@ -11,6 +11,7 @@ import Testing
         ("data:image/png;base64,a+/b==", "data:image/png;base64,a+/b=="),
         ("file:///a/b.png", "file:///a/b.png"), ("FILE:/a/b.png", "file:///a/b.png"),
         ("file://localhost/a b.png", "file:///a%20b.png"),
+        ("file://LocalHost/a.png", "file:///a.png"),
         ("file:///a/./x/../b.png", "file:///a/b.png"),
         ("file:///%7Ea/%2e%2E/b?c#d", "file:///b"), ("file:///../../b", "file:///b"),
     ])
@@ -51,10 +52,12 @@ import Testing
         }
     }
 
-    @Test func aFileNamesTheFlag() throws {
-        let error = #expect(throws: URLParsingError.self) {
-            try URLParser().parse("file:///a".utf8)
-        }
-        #expect(error?.message.contains("--files-below") == true)
+    /// The flag does not help in lists by URL.
+    @Test(arguments: [[], LocalSchemes.data, [.data, .fileByFlag]])
+    func aFileNamesTheFlagWhereItHelps(schemes: LocalSchemes) throws {
+        let parser = try URLParser(baseURL: nil, allowing: schemes)
+        let error = #expect(throws: URLParsingError.self) { try parser.parse("file:///a".utf8) }
+        #expect(error?.message.contains("'file'") == true)
+        #expect(error?.message.contains("--files-below") == schemes.contains(.fileByFlag))
     }
 }

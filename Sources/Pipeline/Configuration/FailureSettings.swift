@@ -4,6 +4,7 @@ import HTTPSemantics
 import Hashing
 import PrefetchModel
 import Scheduling
+import Transfers
 
 /// The values of each ``FailureSetting`` in a run.
 ///
@@ -84,6 +85,7 @@ struct FailureSettings: Sendable {
             FailureSettings.text(
                 (variants ?? configuration.images.variants).primary.recipe.bodyFilter)
         case .digest: extras?.sourceDigest.map { "\($0)" } ?? "any"
+        case .files: files(of: url, extras)
         }
     }
 
@@ -96,6 +98,14 @@ struct FailureSettings: Sendable {
         case .checksStructure: structureCheck(of: failed)
         default: nil
         }
+    }
+
+    /// The tags of the files among an entry's URLs.
+    private func files(of url: RequestURL, _ extras: EntryExtras?) -> String {
+        let urls = [url] + (extras?.alternatives ?? [])
+        return urls.filter(\.isFile).map {
+            LocalFile.tag(of: $0, below: configuration.requests.filesBelow) ?? "none"
+        }.joined(separator: ",")
     }
 
     /// Whether sources are followed instead of decoded, since nothing is made of them.

@@ -4,6 +4,7 @@ import EntryLifecycle
 import Hashing
 import PrefetchModel
 import Scheduling
+import Transfers
 
 /// Looks batches up in the cache. For one thread.
 struct LookUpWorker {
@@ -31,6 +32,7 @@ struct LookUpWorker {
         try findSources(asked, in: &result, at: now)
         try findOtherSources(in: &result)
         try compareURLs(in: &result)
+        try findChangedFiles(in: &result)
         try findBlacklisted(in: &result, at: now)
         try findObjections(in: &result, at: now)
         try findEntriesNotTaken(in: &result, by: hasher)
@@ -126,9 +128,36 @@ struct LookUpWorker {
         }
         guard !numbers.isEmpty else { return }
         for (number, isMade) in zip(numbers, try reader.wereMade(of: wanted)) where !isMade {
-            result.findings[number].state = .stale(.otherSource)
-            result.findings[number].newExpiry = nil
-            result.findings[number].isReturning = false
+            result.findings[number].becomeStale(.otherSource)
+        }
+    }
+
+    /// Finds copies of files that have changed, or cannot be read any more.
+    private func findChangedFiles(in result: inout LookedUpBatch) throws(StorageError) {
+        let folder = configuration.requests.filesBelow
+        guard let folder, configuration.lifetimes.refresh != .none else { return }
+        var found: [(number: Int, resource: Int64)] = []
+        for (number, record) in result.batch.records.enumerated() {
+            switch result.findings[number].state {
+            case .fresh, .unannotated, .derivable: break
+            case .invalid, .missing, .stale, .seeded, .extended, .blacklisted: continue
+            }
+            let hasFile =
+                result.batch.text[record.url].starts(with: "file:".utf8)
+                || result.extras(of: number)?.alternatives.contains(where: \.isFile) ?? false
+            if hasFile, let resource = result.findings[number].resource {
+                found.append((number, resource))
+            }
+        }
+        guard !found.isEmpty else { return }
+        for ((number, _), copy) in zip(found, try reader.copies(of: found.map(\.resource))) {
+            guard let copy = copy?.validation else { continue }
+            let url = RequestURL(normalized: copy.location.respondingURL)
+            guard url.isFile else { continue }
+            let tag = LocalFile.tag(of: url, below: folder).map { "\"\($0)\"" }
+            if tag == nil || tag != copy.response.entityTag {
+                result.findings[number].becomeStale(.changedFile)
+            }
         }
     }
 
@@ -347,5 +376,14 @@ private struct VariantRows {
         if first == nil { first = row }
         areInUse = areInUse && row.isInUse(as: name)
         isSuperseded = isSuperseded || row.isSuperseded
+    }
+}
+
+extension EntryFinding {
+    /// Makes a stored copy one that is requested again.
+    fileprivate mutating func becomeStale(_ cause: EntryState.Staleness) {
+        state = .stale(cause)
+        newExpiry = nil
+        isReturning = false
     }
 }

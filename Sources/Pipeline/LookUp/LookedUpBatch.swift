@@ -61,6 +61,7 @@ struct EntryFinding: Sendable {
                 ? "to be validated at every use"
                 : expiresAt <= now ? "expired at \(expiresAt)" : "stale by this run's rules"
         case .stale(.otherSource): "made from another file than sha256= names"
+        case .stale(.changedFile): "its file has changed"
         case .stale(.original): "its original is not fresh"
         case .invalid, .fresh, .unannotated, .derivable, .seeded, .extended, .blacklisted: nil
         }

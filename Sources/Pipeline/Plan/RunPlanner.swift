@@ -2,6 +2,7 @@ package import CacheStorage
 import EntryLifecycle
 import EntryQueue
 package import PrefetchModel
+import Transfers
 
 /// The work of a run over the lists, by the cache as it is now.
 package struct RunPlan: Sendable {
@@ -205,6 +206,8 @@ package struct RunPlanner {
             if state == .blacklisted, let end = failure.blacklistedUntil {
                 plan.nextRetry = min(plan.nextRetry ?? end, end)
             }
+        } else if let problem = fileProblem(of: entry, state) {
+            (state, reason, message) = (.invalid, problem.reason, problem.message)
         } else if configuration.lifetimes.isOffline, state != .fresh, let cause = message {
             (state, message) = (.excluded, "\(cause) (--offline)")
         }
@@ -216,6 +219,20 @@ package struct RunPlanner {
         if state == .new { hosts[host]?.new += 1 }
         if configuration.sizeLimit != nil, finding.state.addsImages(to: finding.resource) {
             additions.append((host, state == .new))
+        }
+    }
+
+    /// Why the file of an entry cannot be read; nil for another URL, and for an entry with others.
+    private func fileProblem(of entry: RawEntry, _ state: RunPlan.LineState) -> Failure? {
+        let url = RequestURL(normalized: entry.url)
+        guard state.isRequested, url.isFile, entry.extras?.alternatives.isEmpty ?? true else {
+            return nil
+        }
+        do {
+            _ = try LocalFile(at: url, below: configuration.requests.filesBelow)
+            return nil
+        } catch {
+            return error
         }
     }
 

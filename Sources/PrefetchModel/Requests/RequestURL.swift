@@ -18,9 +18,9 @@ package struct RequestURL: Hashable, Sendable, CustomStringConvertible {
     package var description: String { RedactedURL(text).description }
 
     /// Whether no request is sent: `data:` and `file:`.
-    package var isLocal: Bool {
-        text.utf8.starts(with: "data:".utf8) || text.utf8.starts(with: "file:".utf8)
-    }
+    package var isLocal: Bool { text.utf8.starts(with: "data:".utf8) || isFile }
+
+    package var isFile: Bool { text.utf8.starts(with: "file:".utf8) }
 
     package var isEncrypted: Bool { text.utf8.starts(with: "https:".utf8) }
 

@@ -73,6 +73,8 @@ struct HostHint {
     private static let leastResponses = 100
 
     init?(_ pace: HostPace) {
+        // Advice is about requests, which files and `data:` URLs do not have.
+        guard !RequestURL(normalized: pace.host).isLocal else { return nil }
         if pace.failures.count >= HostHint.leastTrouble, let (cause, count) = pace.failures.main,
             let advice = Advice.about(cause, isPaceRefused: pace.isPaceRefused)
         {

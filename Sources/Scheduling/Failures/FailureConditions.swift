@@ -7,10 +7,10 @@ package struct FailureConditions: Equatable, Sendable {
     /// Stores the settings that a failure of that reason depends on.
     ///
     /// `value` returns the value of a setting in the failed run: digits for a limit, otherwise a
-    /// text without spaces.
+    /// text without spaces. Settings with an empty one do not matter.
     package init(of reason: FailureReason, value: (FailureSetting) -> String) {
-        values = Dictionary(
-            uniqueKeysWithValues: FailurePolicy.settings(of: reason).map { ($0, value($0)) })
+        let all = FailurePolicy.settings(of: reason).map { ($0, value($0)) }
+        values = Dictionary(uniqueKeysWithValues: all.filter { !$1.isEmpty })
     }
 
     /// Parses ``text``. Unknown settings and malformed words are ignored.

@@ -45,6 +45,8 @@ package enum FailureSetting: String, CaseIterable, Hashable, Sendable {
     case bodyFilter = "body-filter"
     /// The digest that the list gives for the source.
     case digest = "sha256"
+    /// The files of `file:` URLs; empty for entries without any.
+    case files
 
     /// Whether the value is a number and a smaller one is stricter: a failure under the larger one
     /// repeats under it. (Permissions are 0 or 1.) All other values have to be equal.
@@ -52,7 +54,7 @@ package enum FailureSetting: String, CaseIterable, Hashable, Sendable {
         switch self {
         case .request, .cookies, .route, .authorities, .recipe, .method, .codecs, .otherFormats,
             .minimumSize, .maximumAspect, .minimumBytes, .robots, .digest, .acceptedStatuses,
-            .acceptedTypes, .blacklistedStatuses, .bodyFilter:
+            .acceptedTypes, .blacklistedStatuses, .bodyFilter, .files:
             false
         case .insecure, .connectTimeout, .stallTimeout, .totalTimeout, .maximumBodySize,
             .maximumCacheSize, .maximumPixels, .memory, .maximumDecodeTime, .maximumRedirects,
@@ -65,6 +67,11 @@ package enum FailureSetting: String, CaseIterable, Hashable, Sendable {
 extension FailurePolicy {
     /// Returns the settings that a failure of that reason depends on: the one table of them.
     package static func settings(of reason: FailureReason) -> [FailureSetting] {
+        let own = ownSettings(of: reason)
+        return own.isEmpty ? [] : own + [.files]
+    }
+
+    private static func ownSettings(of reason: FailureReason) -> [FailureSetting] {
         switch reason {
         // Never blacklisted, or blacklisted whatever the settings are.
         case .invalidEntry, .unsupportedScheme, .refusedAddress, .notSelected, .bodyFilter, .disk,

@@ -107,7 +107,7 @@ final class LocalOrigin: Sendable {
         guard content.count <= most.bytes else {
             throw Failure(.tooLarge, "the file is larger than --max-filesize (\(most))")
         }
-        guard content.count > 0 else { throw Failure(.interrupted, "the body has no byte") }
+        guard content.count > 0 else { throw Failure(.notAnImage, "it is empty") }
         guard request.bodyUse == .stored else { return .response(response, nil) }
         let body = Body(budget: budget)
         try reserve(content.count, in: body)

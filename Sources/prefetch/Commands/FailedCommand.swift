@@ -81,7 +81,7 @@ struct FailedCommand: ParsableCommand {
                     try table.write(JSONObject(record, at: now, cooling: cooling))
                 } else if urls {
                     let key = record.key == record.url ? "" : " key=\(record.key)"
-                    try table.write(line: printable(record.url + key))
+                    try table.write(line: printable(record.url + key, shortensData: false))
                 } else {
                     try table.write(row: cells(record, at: now, cooling: cooling))
                 }

@@ -61,10 +61,46 @@ struct LocalSourceTests {
             #expect(
                 run.report.verdicts == ["downloaded", "failed/refused-address"], "\(run.result)")
             let again = try await workspace.prefetch([lines[0]], "--files-below", folder)
-            #expect(again.report.verdicts == ["revalidated"], "\(again.result)")
+            #expect(again.report.verdicts == ["fresh"], "\(again.result)")
+            let path = try await workspace.run("get", lines[0])
+            #expect(path.status == 0, "\(path)")
             _ = try workspace.write(Fixtures.png(width: 9, height: 9), to: "pictures/a b.png")
             let changed = try await workspace.prefetch([lines[0]], "--files-below", folder)
             #expect(changed.report.verdicts == ["downloaded"], "\(changed.result)")
+        }
+    }
+
+    /// A file that was no image is read again when it has changed, and only then.
+    @Test func aRepairedFileIsRead() async throws {
+        try await withWorkspace { workspace in
+            let folder = workspace.folder
+            let name = try folder + "/" + workspace.write(Array("no image".utf8), to: "a.png")
+            func run() async throws -> [String] {
+                try await workspace.prefetch(["file://\(name)"], "--files-below", folder).report
+                    .verdicts
+            }
+            #expect(try await run() == ["failed/not-an-image"])
+            #expect(try await run() == ["blacklisted"])
+            _ = try workspace.write(Self.picture, to: "a.png")
+            #expect(try await run() == ["downloaded"])
+            try FileManager.default.removeItem(atPath: name)
+            #expect(try await run() == ["failed/invalid-entry"])
+            let plan = try await workspace.run(
+                "plan", "file://\(folder)/none.png", "--files-below", folder, "-v")
+            #expect(plan.output.contains("invalid file://"), "\(plan)")
+            #expect(plan.output.contains(": no such file\n"), "\(plan)")
+        }
+    }
+
+    /// An argument is a URL, and messages have its beginning only.
+    @Test func dataMayBeAnArgument() async throws {
+        try await withWorkspace { workspace in
+            let run = try await workspace.run("run", Self.data)
+            #expect(run.status == 0 && run.error.contains("1 downloaded"), "\(run)")
+            let bad = "data:image/png;base64," + String(repeating: "QUJD", count: 10_000)
+            let failed = try await workspace.run("run", bad)
+            #expect(failed.status == 1 && failed.error.utf8.count < 2_000, "\(failed)")
+            #expect(failed.error.contains("… (39.1 KiB)"), "\(failed)")
         }
     }
 

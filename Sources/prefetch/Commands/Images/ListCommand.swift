@@ -64,7 +64,7 @@ struct ListCommand: ParsableCommand {
         }
         var table = ColumnWriter(ListCommand.columns)
         var output = RowWriter(.standardOutput())
-        let shownPrefix = printable(prefix)
+        let shownPrefix = printable(prefix, shortensData: false)
         let freshness = ListSelection.FreshnessTest(fresh: true, at: now)
         try catalog.forEachRow(of: selection) { row in
             try output.append(row, prefix: shownPrefix, freshness: freshness)
@@ -87,7 +87,8 @@ extension RowWriter {
         // Nearly every key is plain ASCII.
         let key =
             isPlain(row.key)
-            ? nil : Array(printable(String(decoding: row.key, as: UTF8.self)).utf8)
+            ? nil
+            : Array(printable(String(decoding: row.key, as: UTF8.self), shortensData: false).utf8)
         let names = row.name?.utf8.count ?? 1
         try beginLine(
             most: RowWriter.mostCells * RowWriter.mostFieldBytes + prefix.utf8.count

@@ -186,7 +186,9 @@ struct RemovalList {
             output.write(object)
         } else {
             let recipes = removed.isWhole ? [] : removed.recipes
-            output.write(([removed.key] + recipes).map(printable).joined(separator: "\t"))
+            let fields = [removed.key] + recipes
+            output.write(
+                fields.map { printable($0, shortensData: false) }.joined(separator: "\t"))
         }
     }
 

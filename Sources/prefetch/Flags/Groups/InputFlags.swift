@@ -162,7 +162,7 @@ extension Flags<InputFlags> {
     ) -> ManifestOptions {
         var options = ManifestOptions()
         apply(to: &options, combined)
-        options.localSchemes = self.files.filesBelow == nil ? .data : [.data, .file]
+        options.localSchemes = [.data, self.files.filesBelow == nil ? .fileByFlag : .file]
         options.keepsColumns = keepsColumns
         options.selection = selection
         options.ignoredQuery = self.keys.ignoredQuery ?? .none

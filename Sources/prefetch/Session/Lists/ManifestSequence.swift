@@ -96,7 +96,8 @@ struct ManifestSequence: EntryReading {
                 let reader = try ManifestReader(path: name, options: options)
                 return QueuedList(name: name, options: options, place: .open(reader, nil))
             }
-            let url = try ManifestSequence.url(of: name, hint: "a list has an http or https URL")
+            let url = try ManifestSequence.url(
+                of: name, hint: "a list is a file, or has an http or https URL")
             return QueuedList(name: "\(url)", options: options, place: .url(url, nil))
         }
         if !urls.isEmpty {
@@ -153,7 +154,7 @@ struct ManifestSequence: EntryReading {
         var (name, options) = (item.name, item.options)
         options.sourceURL = request.url.withoutCredentials
         // Files of this machine are named by lists of the user alone.
-        options.localSchemes.remove(.file)
+        options.localSchemes.subtract([.file, .fileByFlag])
         let opened = try opening.open(request, allowsEmpty: allowsEmptyLists) {
             file, most throws(Failure) in
             try ManifestSequence.entries(of: file, name: name, options, most: most)
@@ -362,8 +363,10 @@ struct ManifestSequence: EntryReading {
 
     // MARK: The names of lists, and hints about wrong ones
 
-    /// Whether the argument has the form of a URL, with any scheme, and so isn't a file.
+    /// Whether the argument has the form of a URL, with any scheme, and so isn't a file: with `://`
+    /// or as `data:…,…`.
     static func isURL(_ argument: String) -> Bool {
+        if argument.prefix(5).lowercased() == "data:", argument.contains(",") { return true }
         guard let separator = argument.firstRange(of: "://"),
             separator.lowerBound > argument.startIndex
         else { return false }
