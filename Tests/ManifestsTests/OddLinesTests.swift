@@ -78,7 +78,7 @@ struct OddLinesTests {
         #expect(try Self.notes(lines) == [])
     }
 
-    /// URLs of other formats have some of these forms, too.
+    /// URLs of other formats have some of these forms, too. Marks around a cell are removed.
     @Test(arguments: [ManifestFormat.csv, .tsv, .jsonl, .sitemap])
     func urlsOfOtherFormatsAreExamined(format: ManifestFormat) throws {
         let folder = try TemporaryFolder()
@@ -87,7 +87,7 @@ struct OddLinesTests {
             ("https://e.org/?a=%&amp;b=1", 30, "30 lines " + Self.entity),
             ("https://e.org/%\u{200B}.jpg", 5, "5 lines " + Self.invisible),
             ("'https://e.org/%.jpg'", 5, "5 lines " + Self.quotes),
-        ] {
+        ] where format == .sitemap || !url.hasPrefix("'") {
             let urls = (1...count).map { url.replacing("%", with: "\($0)") }
             let text =
                 switch format {

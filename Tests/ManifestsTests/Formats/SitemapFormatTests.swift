@@ -115,7 +115,7 @@ struct SitemapFormatTests {
         ("", "line 1, column 1: ends before its element does"),
         (
             "<!DOCTYPE urlset [<!ENTITY a \"b\">]>\n<urlset/>",
-            "line 1, column 19: its DOCTYPE declares entities, which sitemaps don't have"
+            "line 1, column 30: its DOCTYPE declares entities, which sitemaps don't have"
         ),
         (
             "<urlset><url a=1></url></urlset>",
