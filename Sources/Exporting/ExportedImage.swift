@@ -3,7 +3,7 @@ package import PrefetchModel
 import Reporting
 
 /// A stored variant of an image, under the URL that a list gives it.
-package struct ExportedImage: Sendable {
+package struct ExportedImage: DetailedEntry {
     /// The position of its entry in the lists, from 1.
     package let number: Int
     /// The URL as the list spells it, as an app requests it.
@@ -25,24 +25,16 @@ package struct ExportedImage: Sendable {
     /// Nil unless the layout needs them.
     package var source: SourceDetails?
 
-    /// The text of an attribute or column; nil without it.
-    package func detail(_ name: String) -> String? {
-        attribute(name) ?? listColumns.text(of: name)
-    }
-
     func attribute(_ name: String) -> String? { attributes.text(of: name) }
-
-    /// ``columns`` by their names.
-    var listColumns: [JSONMember] { JSONMember.members(ofColumns: columns) }
 
     /// The URL for files that others read.
     package var shownURL: String { RedactedURL.maskingSecrets(in: url) }
 }
 
 /// An entry without a file in the export, and the reason.
-package struct MissingEntry: Sendable {
+package struct MissingEntry: DetailedEntry {
     package let number: Int
-    /// Nil for a line without a URL.
+    /// The text of a line with a bad URL; nil without any.
     package var url: String?
     package var attributes: [EntryAttribute] = []
     /// As ``ExportedImage/columns``.
@@ -66,15 +58,42 @@ package struct MissingEntry: Sendable {
     }
 }
 
-extension MissingEntry {
-    func detail(_ name: String) -> String? {
-        attributes.text(of: name) ?? listColumns.text(of: name)
+/// An entry with the list's columns, and attributes of list and cache.
+package protocol DetailedEntry: Sendable {
+    var columns: [UInt8]? { get }
+    var attributes: [EntryAttribute] { get }
+}
+
+extension DetailedEntry {
+    /// ``columns`` by their names.
+    var listColumns: [JSONMember] { JSONMember.members(ofColumns: columns) }
+
+    /// The columns and attributes, each name once. The list's columns precede its attributes, and
+    /// these the stored ones, but a column without a value precedes nothing.
+    var details: [JSONMember] {
+        var places: [String: Int] = [:]
+        var details: [JSONMember] = []
+        for member in listColumns + attributes.map(JSONMember.init) {
+            if let place = places[member.name] {
+                if details[place].isNull || details[place].text.isEmpty { details[place] = member }
+            } else {
+                places[member.name] = details.count
+                details.append(member)
+            }
+        }
+        return details
     }
 
-    var listColumns: [JSONMember] { JSONMember.members(ofColumns: columns) }
+    /// The text of an attribute or column; nil without it.
+    package func detail(_ name: String) -> String? { details.text(of: name) }
 }
 
 extension JSONMember {
+    fileprivate init(_ attribute: EntryAttribute) {
+        self.init(
+            name: attribute.name, text: String(decoding: attribute.value, as: UTF8.self))
+    }
+
     fileprivate static func members(ofColumns columns: [UInt8]?) -> [JSONMember] {
         guard let members = columns.map(members(of:)) ?? [] else {
             preconditionFailure("the columns are no JSON object")

@@ -14,8 +14,11 @@ package struct MetricsText {
             labels = "list=\"\(MetricsJob.value(list))\",cache=\"\(MetricsJob.value(cache))\""
         }
 
+        /// As the format escapes a value: backslash, quotation mark and line feed.
         private static func value(_ text: String) -> String {
-            printable(text).replacing("\\", with: "\\\\").replacing("\"", with: "\\\"")
+            text.unicodeScalars.split(separator: "\n", omittingEmptySubsequences: false).map {
+                printable(String($0)).replacing("\\", with: "\\\\").replacing("\"", with: "\\\"")
+            }.joined(separator: "\\n")
         }
     }
 

@@ -1,4 +1,5 @@
 import PrefetchModel
+import Reporting
 import Testing
 
 @testable import Exporting
@@ -130,7 +131,7 @@ import Testing
             texts(of: files)["00001_failed.jsonl"] == """
                 {"url":"http://h/3","caption":"three","key":"000010000",\
                 "status":"failed_to_download","error_message":"HTTP 404","width":null,\
-                "height":null,"original_width":null,"original_height":null,"sha256":null,"x":null}
+                "height":null,"original_width":null,"original_height":null,"sha256":null,"x":""}
 
                 """)
         #expect(
@@ -145,6 +146,31 @@ import Testing
                 "status_dict":{"corrupt-image":1}}
 
                 """)
+    }
+
+    /// Rows of one URL, and further images of it: other variants, or by another key.
+    @Test func eachRowIsOneOfTheDataSet() throws {
+        let url = "http://h/a.png"
+        let images = [
+            ExportedImage.fixture(url, number: 1, columns: #"{"n":1}"#),
+            .fixture(url, number: 2, columns: #"{"n":2}"#),
+            .fixture(url, number: 2, variant: "small", stored: .fixture(2), columns: #"{"n":2}"#),
+            .fixture(url, number: 3, key: "k", stored: .fixture(3), columns: #"{"n":3}"#),
+            .fixture(url, number: 4, variant: "small", stored: .fixture(2), columns: #"{"n":4}"#),
+        ]
+        let (plan, collisions) = plan(ExportRules(layout: .imagefolder), images)
+        #expect(collisions.isEmpty)
+        let files = plan.files()
+        #expect(files.count == 4)
+        let lines = texts(of: files)["train/metadata.jsonl"]?.split(separator: "\n") ?? []
+        let rows = lines.map { JSONMember.members(of: Array($0.utf8)) ?? [] }
+        #expect(rows.map { $0.text(of: "n") } == ["1", "2", "2", "3", "4"])
+        #expect(
+            rows.map { $0.text(of: "variant") } == ["main", "main", "small", "main", "small"])
+        let names = rows.map { $0.text(of: "file_name") ?? "" }
+        #expect(names[0] == names[1] && names[2] == names[4] && Set(names).count == 3)
+        #expect(
+            Set(files.map(\.path)) == Set(names.map { "train/\($0)" } + ["train/metadata.jsonl"]))
     }
 
     /// The contents of files that are no images, and of an archive's members by their names.

@@ -5,7 +5,7 @@ Usage: python -m prefetch.parquet FOLDER
 `prefetch export FOLDER --layout webdataset` writes the shards. NNNNN.parquet has a row for each entry
 of a shard: the members of the samples' JSON in NNNNN.tar, and of the lines in NNNNN_failed.jsonl, with
 status and error_message. Columns of other names are numbers if all their values in all shards are
-numbers without leading zeros. Needs pyarrow. Files are put in place whole, and a repeated call writes
+numbers without leading zeros, booleans if all are, and otherwise texts, of objects and lists their JSON. Needs pyarrow. Files are put in place whole, and a repeated call writes
 the same bytes.
 """
 
@@ -17,7 +17,7 @@ import re
 import sys
 import tarfile
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Optional, Set
+from typing import Any, Dict, Iterator, List, Set
 
 try:
     import pyarrow
@@ -34,7 +34,7 @@ TYPES = {
     "height": pyarrow.int32(), "original_width": pyarrow.int32(),
     "original_height": pyarrow.int32(), "sha256": pyarrow.string(),
 }
-INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,17})")
+INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,18})")
 NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]{1,3})?")
 FAILED = "_failed.jsonl"
 
@@ -56,12 +56,16 @@ def rows(shard: Path) -> Iterator[Dict[str, Any]]:
     return iter(sorted(found, key=lambda row: str(row.get("key"))))
 
 
+def is_long(value: int) -> bool:
+    return -2**63 <= value < 2**63
+
+
 class Column:
     """The type of a column, after all its values."""
 
     def __init__(self) -> None:
         self.kinds: Set[type] = set()
-        # Of texts.
+        # All integers, or texts, of 64 bits; all texts.
         self.is_integer = self.is_number = True
 
     def add(self, value: Any) -> None:
@@ -70,21 +74,25 @@ class Column:
         self.kinds.add(type(value))
         if isinstance(value, str):
             digits = sum(map(str.isdigit, re.split("[eE]", value)[0]))
-            self.is_integer = self.is_integer and INTEGER.fullmatch(value) is not None
+            self.is_integer = self.is_integer and INTEGER.fullmatch(value) is not None and is_long(
+                int(value))
             # A double has 15 decimal digits: others would be lost.
             self.is_number = (
                 self.is_number and digits <= 15 and NUMBER.fullmatch(value) is not None)
+        elif isinstance(value, int):
+            self.is_integer = self.is_integer and is_long(value)
 
     @property
-    def type(self) -> Optional[pyarrow.DataType]:
-        """None for the type of the JSON values."""
+    def type(self) -> pyarrow.DataType:
         if self.kinds == {bool}:
             return pyarrow.bool_()
-        if self.kinds == {int} or self.kinds == {str} and self.is_integer:
+        if self.kinds in ({int}, {str}) and self.is_integer:
             return pyarrow.int64()
-        if self.kinds and self.kinds <= {int, float} or self.kinds == {str} and self.is_number:
+        if float in self.kinds and self.kinds <= {int, float}:
             return pyarrow.float64()
-        return pyarrow.string() if self.kinds <= {str} else None
+        if self.kinds == {str} and self.is_number:
+            return pyarrow.float64()
+        return pyarrow.string()
 
 
 def note(shard: Path, columns: Dict[str, Column]) -> None:
@@ -95,24 +103,22 @@ def note(shard: Path, columns: Dict[str, Column]) -> None:
                 columns.setdefault(name, Column()).add(value)
 
 
-def array(values: List[Any], type_: Optional[pyarrow.DataType]) -> pyarrow.Array:
+def array(values: List[Any], type_: pyarrow.DataType) -> pyarrow.Array:
     if type_ in (pyarrow.int64(), pyarrow.float64()):
         number: Any = int if type_ == pyarrow.int64() else float
         values = [None if value in (None, "") else number(value) for value in values]
-    try:
-        return pyarrow.array(values, type_)
-    except (pyarrow.ArrowException, OverflowError, TypeError, ValueError):
-        # Values of several types, as the JSON has them.
-        texts = [value if value is None or isinstance(value, str) else json.dumps(value)
-                 for value in values]
-        return pyarrow.array(texts, pyarrow.string())
+    elif type_ == pyarrow.string():
+        values = [value if value is None or isinstance(value, str)
+                  else json.dumps(value, ensure_ascii=False) for value in values]
+    elif type_ == pyarrow.bool_():
+        values = [None if value == "" else value for value in values]
+    return pyarrow.array(values, type_)
 
 
 def write(shard: Path, columns: Dict[str, Column]) -> Path:
     """Writes the Parquet file of a shard with these columns, and returns its path."""
     samples = list(rows(shard))
-    types: Dict[str, Optional[pyarrow.DataType]] = {
-        **TYPES, **{name: column.type for name, column in columns.items()}}
+    types = {**TYPES, **{name: column.type for name, column in columns.items()}}
     table = pyarrow.table(
         {name: array([row.get(name) for row in samples], type_) for name, type_ in types.items()})
     path = shard.with_suffix(".parquet")

@@ -71,8 +71,9 @@ package struct ObjectLocation: Hashable, Sendable, CustomStringConvertible {
 
     /// Nil for any other text.
     package init?(_ text: String) {
-        guard text.hasPrefix("s3://") else { return nil }
-        let parts = text.dropFirst(5).split(
+        let scheme = "s3://"
+        guard text.prefix(scheme.count).lowercased() == scheme else { return nil }
+        let parts = text.dropFirst(scheme.count).split(
             separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
         guard let bucket = parts.first, (1...255).contains(bucket.utf8.count),
             bucket.utf8.allSatisfy({

@@ -59,6 +59,12 @@ package struct ExportPlan: Sendable {
     ///
     /// - Returns: nil, or the image that has the path with other bytes.
     package mutating func add(_ image: ExportedImage, as path: String) -> ExportedImage? {
+        guard let other = place(image, at: path) else { return nil }
+        guard let path = try? maker.otherPath(of: image) else { return other }
+        return place(image, at: path)
+    }
+
+    private mutating func place(_ image: ExportedImage, at path: String) -> ExportedImage? {
         let identity = pathRules.identity(of: path)
         let place = places[identity]
         if let place {
@@ -170,6 +176,10 @@ protocol LayoutMaking: Sendable {
     /// - Throws: ``NamingProblem`` for an image without a path in the layout.
     func path(of image: ExportedImage) throws(NamingProblem) -> String
 
+    /// Another path for an image with the ``path(of:)`` of another one; nil in a layout with
+    /// readers that look for that path.
+    func otherPath(of image: ExportedImage) throws(NamingProblem) -> String?
+
     /// The extension that all images get, if it is not that of their formats.
     func sharedExtension(of formats: Set<ImageFormat>) -> String?
 
@@ -180,6 +190,8 @@ protocol LayoutMaking: Sendable {
 extension LayoutMaking {
     var indexes: [String] { [] }
     var hasSharedFiles: Bool { false }
+
+    func otherPath(of image: ExportedImage) throws(NamingProblem) -> String? { nil }
 
     func sharedExtension(of formats: Set<ImageFormat>) -> String? { nil }
 

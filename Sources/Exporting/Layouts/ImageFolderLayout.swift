@@ -4,13 +4,14 @@ import PrefetchModel
 import Reporting
 
 /// A folder that Hugging Face's ImageFolder reads: `train/<label>/<name>-<digest>.<extension>`, and
-/// `train/metadata.jsonl` or `metadata.csv` with `file_name`, `url`, `width`, `height`, and the
-/// list's columns and attributes.
+/// `train/metadata.jsonl` or `metadata.csv` with `file_name`, `url`, `width`, `height`, the
+/// `variant` if there are several, and the list's columns and attributes: a row for each image of
+/// each entry.
 ///
 /// Images without a label are in `train` itself. The digest is the URL's, since files of different
-/// URLs often have the same name. The reader takes folders for splits by words in their names, and
-/// skips hidden ones (`data_files.py` of `datasets`), so labels have none of these words:
-/// ``SplitNames``.
+/// URLs often have the same name; of a URL's further images, also their content's. The reader takes
+/// folders for splits by words in their names, and skips hidden ones (`data_files.py` of
+/// `datasets`), so labels have none of these words: ``SplitNames``.
 struct ImageFolderLayout: LayoutMaking {
     let rules: PathRules
     let label: String
@@ -22,12 +23,24 @@ struct ImageFolderLayout: LayoutMaking {
     var hasSharedFiles: Bool { true }
 
     func path(of image: ExportedImage) throws(NamingProblem) -> String {
+        try path(of: image, digest: NameDigest.sha256.hexadecimal(of: image.url))
+    }
+
+    func otherPath(of image: ExportedImage) throws(NamingProblem) -> String? {
+        try path(
+            of: image,
+            digest: NameDigest.sha256.hexadecimal(
+                of: "\(image.url)\n\(image.variant)\n\(image.stored.digest)"))
+    }
+
+    private func path(
+        of image: ExportedImage, digest: String
+    ) throws(NamingProblem) -> String {
         let label = image.detail(label).map { SplitNames.escaped(Array($0.utf8)) } ?? []
         let path = URLParts(image.normalizedURL).path
         let last = path.utf8.split(separator: UInt8(ascii: "/")).last ?? ""[...].utf8
         let stem = Substring(last).percentDecoded.stemAndExtension.stem
-        let digest = NameDigest.sha256.hexadecimal(of: image.url).prefix(8)
-        let ending = "-\(digest).\(image.stored.format.fileExtension)"
+        let ending = "-\(digest.prefix(8)).\(image.stored.format.fileExtension)"
         return try rules.path([
             ImageFolderLayout.folder, rules.name(label),
             rules.name(SplitNames.visible(stem) + Array(ending.utf8)),
@@ -35,33 +48,32 @@ struct ImageFolderLayout: LayoutMaking {
     }
 
     func files(of rows: [ExportPlan.Row], missing: [MissingEntry]) -> [PlannedFile] {
-        let rows = rows.filter { !$0.isRepeated }
-        var columns = DataColumns(renaming: ImageFolderLayout.column)
-        for row in rows {
-            columns.note(columns.cells(of: row.image.listColumns, row.image.attributes))
-        }
+        let hasVariants = Set(rows.map(\.image.variant)).count > 1
+        var columns = DataColumns(
+            reserving: DataColumns.ReservedNames(
+                names: ImageFolderLayout.ownNames.union(hasVariants ? ["variant"] : []),
+                suffixes: ["_file_name", "_file_names"]))
+        for row in rows { columns.note(columns.cells(of: row.image)) }
         let bytes =
             switch metadata {
-            case .jsonl: jsonLines(rows, columns)
-            case .csv: table(rows, columns)
+            case .jsonl: jsonLines(rows, columns, hasVariants)
+            case .csv: table(rows, columns, hasVariants)
             }
         return imageFiles(of: rows) { .fixed($0.fetchedAt) } + [indexFile(index, bytes, of: rows)]
     }
 
-    /// The name of a column in the metadata: the reader takes some for images.
-    private static func column(_ name: String) -> String? {
-        if ["url", "width", "height"].contains(name) { return nil }
-        let isOfImages =
-            ["image", "images", "file_name", "file_names"].contains(name)
-            || name.hasSuffix("_file_name") || name.hasSuffix("_file_names")
-        return isOfImages ? name + "_" : name
-    }
+    /// The reader takes the last four for images.
+    private static let ownNames: Set = [
+        "url", "width", "height", "file_name", "file_names", "image", "images",
+    ]
 
     private func fileName(of row: ExportPlan.Row) -> String {
         String(row.path.dropFirst(ImageFolderLayout.folder.count + 1))
     }
 
-    private func jsonLines(_ rows: [ExportPlan.Row], _ columns: DataColumns) -> [UInt8] {
+    private func jsonLines(
+        _ rows: [ExportPlan.Row], _ columns: DataColumns, _ hasVariants: Bool
+    ) -> [UInt8] {
         var lines: [UInt8] = []
         for row in rows {
             var object = JSONObject()
@@ -69,24 +81,29 @@ struct ImageFolderLayout: LayoutMaking {
             object.add("url", row.image.shownURL)
             object.add("width", row.image.stored.knownWidth)
             object.add("height", row.image.stored.knownHeight)
-            let cells = columns.cells(of: row.image.listColumns, row.image.attributes)
-            for (name, value) in columns.values(of: cells) { object.add(name, value) }
+            if hasVariants { object.add("variant", row.image.variant) }
+            for (name, value) in columns.values(of: columns.cells(of: row.image)) {
+                object.add(name, value)
+            }
             lines += object.bytes + [UInt8(ascii: "\n")]
         }
         return lines
     }
 
-    private func table(_ rows: [ExportPlan.Row], _ columns: DataColumns) -> [UInt8] {
+    private func table(
+        _ rows: [ExportPlan.Row], _ columns: DataColumns, _ hasVariants: Bool
+    ) -> [UInt8] {
         let lines = rows.map { row in
-            let cells = columns.cells(of: row.image.listColumns, row.image.attributes)
-            let texts = Dictionary(cells.map { ($0.name, $0.isNull ? "" : $0.text) }) { $1 }
-            return [
+            [
                 fileName(of: row), row.image.shownURL,
                 row.image.stored.knownWidth.map(String.init) ?? "",
                 row.image.stored.knownHeight.map(String.init) ?? "",
-            ] + columns.names.map { texts[$0] ?? "" }
+            ] + (hasVariants ? [row.image.variant] : [])
+                + columns.texts(of: columns.cells(of: row.image))
         }
-        let head = ["file_name", "url", "width", "height"] + columns.names
+        let head =
+            ["file_name", "url", "width", "height"] + (hasVariants ? ["variant"] : [])
+            + columns.names
         return ([head] + lines).flatMap { line in
             Array(line.map(ImageFolderLayout.quoted).joined(separator: ",".utf8)) + "\n".utf8
         }

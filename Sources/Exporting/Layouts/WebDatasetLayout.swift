@@ -9,7 +9,8 @@ import Reporting
 ///   NNNNNNNNN.jpg        the extension of the format, or jpg if there are several formats
 ///   NNNNNNNNN.txt        only if an image of the export has a caption
 ///   NNNNNNNNN.json       url, key, caption, status, error_message, width, height, original_width,
-///                        original_height, sha256 of the source, and the list's other columns
+///                        original_height, sha256 of the source, and the list's other columns;
+///                        one with such a name has `_` after it
 /// NNNNN_failed.jsonl   the JSON of entries without a sample, with their errors; only if there are
 /// NNNNN_stats.json     count, successes, failed_to_download, failed_to_resize, status_dict
 /// ```
@@ -106,15 +107,12 @@ struct WebDatasetLayout: LayoutMaking {
 
         init(_ layout: WebDatasetLayout, _ rows: [ExportPlan.Row], _ missing: [MissingEntry]) {
             caption = layout.caption
-            let own = WebDatasetLayout.ownNames.union([layout.caption])
-            columns = DataColumns { own.contains($0) ? nil : $0 }
+            columns = DataColumns(
+                reserving: DataColumns.ReservedNames(names: WebDatasetLayout.ownNames),
+                excluding: layout.caption)
             haveCaptions = rows.contains { $0.image.detail(layout.caption) != nil }
-            for row in rows {
-                columns.note(columns.cells(of: row.image.listColumns, row.image.attributes))
-            }
-            for entry in missing {
-                columns.note(columns.cells(of: entry.listColumns, entry.attributes))
-            }
+            for row in rows { columns.note(columns.cells(of: row.image)) }
+            for entry in missing { columns.note(columns.cells(of: entry), isSample: false) }
         }
 
         func metadata(_ image: ExportedImage, _ key: String) -> [UInt8] {
@@ -129,7 +127,7 @@ struct WebDatasetLayout: LayoutMaking {
             object.add("original_width", image.source?.widthInPixels)
             object.add("original_height", image.source?.heightInPixels)
             object.add("sha256", image.source?.digest.description)
-            add(columns.cells(of: image.listColumns, image.attributes), to: &object)
+            add(columns.cells(of: image), to: &object)
             return object.bytes
         }
 
@@ -143,7 +141,7 @@ struct WebDatasetLayout: LayoutMaking {
             for name in ["width", "height", "original_width", "original_height", "sha256"] {
                 object.addNull(name)
             }
-            add(columns.cells(of: entry.listColumns, entry.attributes), to: &object)
+            add(columns.cells(of: entry), to: &object)
             return object.bytes
         }
 

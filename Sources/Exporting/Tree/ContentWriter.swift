@@ -8,6 +8,8 @@ struct ContentWriter: Sendable {
         var status = stat()
         /// Whether it shares the cache's blocks.
         var isShared = false
+        /// Whether it is a link, with the cache's mode, that only its owner may read.
+        var isPrivateLink = false
         /// Whether the file system did not let them be set.
         var lacksMode = false
         var lacksTime = false
@@ -39,6 +41,7 @@ struct ContentWriter: Sendable {
             case .impossible: break
             case .done:
                 // A link has the mode of the cache's file.
+                link.isPrivateLink = link.status.permissions & 0o044 == 0
                 guard let mode, link.status.permissions != mode.ofFiles else { return link }
                 unlinkat(folder.number, name, 0)
             }

@@ -27,6 +27,23 @@ struct ExportFolder: Sendable {
         return try ExportFolder(path)
     }
 
+    /// Whether it is the current folder, or above it.
+    var holdsCurrentFolder: Bool {
+        guard let folder else { return false }
+        var (own, current, above) = (stat(), stat(), stat())
+        guard fstat(folder.number, &own) == 0 else { return false }
+        var path = "."
+        while stat(path, &current) == 0 {
+            if current.st_dev == own.st_dev, current.st_ino == own.st_ino { return true }
+            path += "/.."
+            // The root is above itself.
+            guard stat(path, &above) == 0,
+                above.st_dev != current.st_dev || above.st_ino != current.st_ino
+            else { return false }
+        }
+        return false
+    }
+
     private static func place(of path: String) throws(UserError) -> (String, String) {
         var path = path
         if let resolved = realpath(path, nil) {

@@ -41,6 +41,8 @@ package final class ExportTree {
         /// Whether the file system did not let modes or times be set.
         package internal(set) var lacksModes = false
         package internal(set) var lacksTimes = false
+        /// Whether some files are links that only the owner of the cache may read.
+        package fileprivate(set) var hasPrivateLinks = false
         /// The files that only their owner may read: ``PlannedFile/isPrivate``.
         package internal(set) var privateFiles: [String] = []
     }
@@ -80,6 +82,10 @@ package final class ExportTree {
         self.now = now
         old = try ExportFolder(path)
         try old.lock()
+        if !options.updates, old.holdsCurrentFolder {
+            // A shell in the old folder would not see the new one.
+            (options.updates, options.deletes) = (true, true)
+        }
         if !options.updates, let foreign = try old.foreignFile() {
             throw UserError.foreign(path, foreign)
         }
@@ -178,6 +184,7 @@ package final class ExportTree {
                     written.append(file.path)
                     changes.written += 1
                     changes.shared += result.isShared ? 1 : 0
+                    changes.hasPrivateLinks = changes.hasPrivateLinks || result.isPrivateLink
                     changes.lacksModes = changes.lacksModes || result.lacksMode
                     changes.lacksTimes = changes.lacksTimes || result.lacksTime
                     changes.writtenSize = ByteCount(changes.writtenSize.bytes + entry.size)

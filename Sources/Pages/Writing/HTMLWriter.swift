@@ -6,9 +6,12 @@ import Reporting
 ///
 /// Texts and the values of attributes are escaped here, and names are literals of the source. So no
 /// text of a list, a server or a report becomes markup. ``printable(_:)`` shows control characters
-/// and bidirectional overrides.
+/// and bidirectional overrides, unless texts are kept for another page.
 struct HTMLWriter {
     private(set) var bytes: [UInt8] = []
+    /// Whether texts have the same characters in the page: references name invisible ones, and
+    /// control characters, like the ends of lines, are blanks.
+    var keepsTexts = false
 
     /// By literal names; an attribute without a value is left out.
     typealias Attributes = KeyValuePairs<StaticString, String?>
@@ -36,7 +39,25 @@ struct HTMLWriter {
         append("/>")
     }
 
-    mutating func text(_ text: String) { bytes += xmlText(text).utf8 }
+    mutating func text(_ text: String) {
+        bytes += (keepsTexts ? HTMLWriter.kept(text) : xmlText(text)).utf8
+    }
+
+    private static func kept(_ text: String) -> String {
+        var result = ""
+        for part in text.split(whereSeparator: \.isNewline) {
+            if !result.isEmpty { result += " " }
+            for scalar in part.unicodeScalars {
+                switch scalar.properties.generalCategory {
+                case .control: result += " "
+                case .format where !["\u{200C}", "\u{200D}"].contains(scalar):
+                    result += "&#x\(String(scalar.value, radix: 16, uppercase: true));"
+                default: result += xmlText(String(scalar))
+                }
+            }
+        }
+        return result
+    }
 
     /// Begins a new line of the source, for people who read it.
     mutating func lineEnd() { append("\n") }

@@ -18,7 +18,8 @@ struct MetricsFile {
     /// The log has the lists' names as they were given, so the file knows more.
     init(_ path: String, lists: [String], cacheDirectory: String, _ cache: OpenCache) {
         self.path = path
-        let job = MetricsText.MetricsJob(list: MetricsFile.name(of: lists), cache: cacheDirectory)
+        let job = MetricsText.MetricsJob(
+            list: MetricsFile.name(of: lists), cache: MetricsFile.normalized(cacheDirectory))
         // Errors are dropped: the file is replaced, and the run itself finds damage.
         let present = (try? InputFile.readRegular(path, limit: 1 << 20)) ?? []
         let text = String(decoding: present, as: UTF8.self)
@@ -32,14 +33,21 @@ struct MetricsFile {
         let folder = CurrentFolder.path
         let names = lists.map { name in
             if ManifestSequence.isURL(name) { return redacted(name) }
-            guard let folder, name != "-", name != EntryBatch.nameOfArguments,
-                !name.hasPrefix("/")
-            else { return name }
-            return "\(folder)/\(name.hasPrefix("./") ? name.dropFirst(2) : name[...])"
+            guard let folder, name != "-", name != EntryBatch.nameOfArguments else { return name }
+            return normalized(name.hasPrefix("/") ? name : "\(folder)/\(name)")
         }
         guard names.count > namedLists else { return names.joined(separator: " ") }
         let digest = NameDigest.sha256.hexadecimal(of: names.joined(separator: "\n"))
         return "\(names[0]) and \(names.count - 1) others (\(digest.prefix(8)))"
+    }
+
+    /// An absolute path without empty parts and dots, so that all spellings are one job.
+    private static func normalized(_ path: String) -> String {
+        var parts: [Substring] = []
+        for part in path.split(separator: "/") where part != "." {
+            if part == ".." { _ = parts.popLast() } else { parts.append(part) }
+        }
+        return "/" + parts.joined(separator: "/")
     }
 
     /// - Throws: `OutputError` if the file cannot be written.

@@ -183,12 +183,7 @@ struct RunSession {
         _ sink: Flags<SinkFlags>, _ configuration: RunConfiguration
     ) throws -> ObjectStorage? {
         guard let location = sink.sink else { return nil }
-        var options = ObjectOptions()
-        options.addressing = sink.addressing
-        options.encryption = sink.encryption
-        options.storageClass = sink.storageClass
-        options.paysRequests = sink.requesterPays
-        let storage = try SinkFlags.storage(location, sink.credentials, options, configuration)
+        let storage = try SinkFlags.storage(location, sink, configuration)
         _ = try storage.list("", after: "", limit: 1)
         return storage
     }

@@ -115,6 +115,36 @@ struct ExportBucketTests {
         }
     }
 
+    /// The flags of `--sink`, and a scheme in capitals.
+    @Test func objectsHaveTheChosenClass() async throws {
+        try await withBucket { workspace, origin, objects, _ in
+            let page = "\(workspace.folder)/site/page.html"
+            try FileManager.default.createDirectory(
+                atPath: workspace.folder + "/site", withIntermediateDirectories: true)
+            var command = workspace.command([
+                "export", "S3://b/p", "list.txt", "--sink-credentials", "none", "--layout",
+                "mirror", "--sink-encryption", "AES256", "--sink-storage-class", "STANDARD_IA",
+                "--sink-addressing", "path", "--snippet", page,
+            ])
+            command.environment.merge(Bucket.environment(origin)) { $1 }
+            let sent = try await command.run()
+            #expect(sent.status == 0, "\(sent)")
+            #expect(objects.all.count == 4)
+            #expect(!FileManager.default.fileExists(atPath: workspace.folder + "/S3:"))
+            let writes = origin.snapshot.requests.filter { $0.method == "PUT" }
+            #expect(!writes.isEmpty)
+            for request in writes {
+                #expect(request.header("x-amz-server-side-encryption") == "AES256")
+                #expect(request.header("x-amz-storage-class") == "STANDARD_IA")
+            }
+            let html = try String(contentsOfFile: page, encoding: .utf8)
+            let folder = try #require(objects.all.keys.first { $0.hasSuffix("/0.png") })
+            #expect(
+                html.contains("src=\"\(folder.dropFirst(2).replacing(":", with: "%3A"))\""),
+                "\(html)")
+        }
+    }
+
     /// A shard of several parts.
     @Test func largeShardsAreSentInParts() async throws {
         try await withBucket(images: 4, side: 1400) { workspace, origin, objects, _ in
@@ -160,7 +190,8 @@ struct ExportBucketTests {
     @Test(arguments: [
         (["s3://b/p", "--layout", "kingfisher8"], "kingfisher8 needs a folder"),
         (["s3://b/p", "--layout", "mirror", "--link"], "a bucket has no links and modes"),
-        (["s3:b/p", "--layout", "mirror"], "a bucket is written s3://BUCKET/PREFIX"),
+        (["S3:b/p", "--layout", "mirror"], "a bucket is written s3://BUCKET/PREFIX"),
+        (["gs://b/p", "--layout", "mirror"], "a bucket is written s3://BUCKET/PREFIX"),
         (["s3://b/../p", "--layout", "mirror"], "a bucket is written s3://BUCKET/PREFIX"),
     ])
     func refusesMistakes(_ arguments: [String], _ message: String) async throws {

@@ -405,6 +405,32 @@ struct ExportTests {
         }
     }
 
+    /// The folder of a shell is changed in place, with other files in it.
+    @Test(arguments: [(".", "."), ("..", ".."), ("../../site", "../..//site")])
+    func currentFolderIsNotReplaced(_ folder: String, _ spelling: String) async throws {
+        try await withImages(ExportTests.urls) { workspace in
+            var shell = workspace.command([
+                "-euc",
+                """
+                mkdir -p site/sub; echo x >site/own; cd site
+                [ "$1" = . ] || cd sub
+                for list in list.txt one.txt; do
+                    "$0" export "$1" "$3/$list" --layout mirror --cache-dir "$3/cache"
+                    cat "$2/own"; find "$2" -type f ! -name own ! -name '.*' | wc -l
+                done
+                """, workspace.command([]).executable, folder, spelling,
+                workspace.folder,
+            ])
+            try workspace.manifest(Array(ExportTests.urls.prefix(1)), name: "one.txt")
+            shell.executable = "/bin/sh"
+            let result = try await shell.run()
+            #expect(result.status == 0, "\(result)")
+            let lines = result.output.split(separator: "\n")
+            #expect(lines.count == 4 && lines[0] == "x" && lines[2] == "x", "\(result)")
+            #expect(lines[1] == "3" && lines[3] == "1", "\(result)")
+        }
+    }
+
     @Test func linksShareFilesAndModesDoNot() async throws {
         try await withImages(ExportTests.urls) { workspace in
             func number(_ path: String) throws -> UInt64? {
@@ -417,6 +443,9 @@ struct ExportTests {
             let link = try await workspace.run("export", "out", "--layout", "mirror", "--link")
             #expect(link.status == 0, "\(link)")
             #expect(try number(out) == number(stored))
+            #expect(
+                link.error.contains("only their owner may read")
+                    && link.error.contains("--mode 0644 makes copies"), "\(link)")
             let mode = try await workspace.run(
                 "export", "out", "--layout", "mirror", "--link", "--mode", "0644")
             #expect(mode.status == 0, "\(mode)")
@@ -432,7 +461,9 @@ struct ExportTests {
     }
 
     @Test(arguments: [
-        (["out"], "--layout is missing; it is mirror, pattern, sdwebimage"),
+        (["out"], "--layout is missing"),
+        (["out"], "hint: --layout is mirror, pattern, sdwebimage"),
+        (["out", "--layuot", "mirror"], "Unknown option '--layuot'. Did you mean '--layout'?"),
         (["out", "--layout", "pattern"], "--layout pattern needs --name PATTERN"),
         (["out", "--layout", "nuke", "--name", "{n}"], "--name needs --layout pattern"),
         (["out", "--name", "{x}"], "--name '{x}': unknown field '{x}'"),

@@ -45,6 +45,31 @@ struct ImportTests {
         }
     }
 
+    /// Samples have no signatures of URLs; entries that differ in these alone have none.
+    @Test func signedImagesAreFoundInShards() async throws {
+        try await withWorkspace(without: [.placeholders]) { workspace in
+            let urls = ["/a?sig=HUSH1", "/b?sig=HUSH2&x=1", "/c?sig=HUSH3", "/c?sig=HUSH4"].map {
+                "http://h.example\($0)"
+            }
+            try workspace.write(Fixtures.png(seed: 1), to: "1.png")
+            for url in urls {
+                let put = try await workspace.run("put", url, "1.png", "-q", "--cache-dir", "first")
+                #expect(put.status == 0, "\(put)")
+            }
+            try workspace.manifest(urls, name: "list.txt")
+            let export = try await workspace.run(
+                "export", "out", "list.txt", "--layout", "webdataset", "--cache-dir", "first")
+            #expect(export.status == 0, "\(export)")
+            let imported = try await workspace.run(
+                "import", "out", "list.txt", "--layout", "webdataset")
+            #expect(imported.status == 1, "\(imported)")
+            #expect(imported.error.contains("4 entries: 2 imported, 2 missing"), "\(imported)")
+            for (url, status) in zip(urls, [0, 0, 1, 1] as [Int32]) {
+                #expect(try await workspace.run("get", url).status == status, "\(url)")
+            }
+        }
+    }
+
     @Test func findsFilesOfCurl() async throws {
         try await withFiles { workspace in
             try FileManager.default.createDirectory(

@@ -16,7 +16,8 @@ private enum Readers {
 struct ReaderTests {
     /// The lists of ``list``, in a cache that has all of its images that are served.
     private func withImages(
-        _ list: String, _ flags: [String] = [], _ body: (Workspace) async throws -> Void
+        _ list: String, _ flags: [String] = [], as name: String = "list.csv",
+        _ body: (Workspace) async throws -> Void
     ) async throws {
         try await withOrigin { origin in
             origin.serve("/a.png", .image(Fixtures.png(width: 40, height: 30, seed: 1)))
@@ -30,8 +31,8 @@ struct ReaderTests {
             )
             try await withWorkspace { workspace in
                 let text = list.replacing("BASE", with: origin.url(""))
-                try workspace.write(Array(text.utf8), to: "list.csv")
-                _ = try await workspace.command(["run", "list.csv", "-q"] + flags).run()
+                try workspace.write(Array(text.utf8), to: name)
+                _ = try await workspace.command(["run", name, "-q"] + flags).run()
                 try await body(workspace)
             }
         }
@@ -112,17 +113,89 @@ struct ReaderTests {
         }
     }
 
+    private func writeParquet(_ folder: String, in workspace: Workspace) async throws {
+        var convert = workspace.command(["-m", "prefetch.parquet", folder])
+        convert.executable = try #require(Readers.python)
+        convert.environment["PYTHONPATH"] = SourceTree.root.appending(path: "Packaging/wheel").path
+        let converted = try await convert.run()
+        #expect(converted.status == 0, "\(converted)")
+    }
+
+    /// Twelve rows of three images. Types are inferred from the first rows, or from a shard.
+    private static let columns = (0..<12).map { index in
+        let isLate = index > 6
+        let columns = [
+            "late_int": isLate ? "\(index)" : "null", "late_object": isLate ? #"{"a":1}"# : "null",
+            "late_list": isLate ? "[1]" : "null", "list": isLate ? #"["s"]"# : "[]",
+            "object": isLate ? #"{"b":"x"}"# : #"{"a":1}"#, "file": #"{"file_name":"x"}"#,
+            "int": "\(index)", "float": isLate ? "1" : "1.5", "bool": isLate ? "true" : "false",
+            "mixed": isLate ? #""x""# : "1", "big": "12345678901234567890123456",
+            "digits": #""12345678901234567890123456""#,
+            "id": "\(1_234_567_890_123_456_789 + index)",
+            "status": #""new""#, "width": #""wide""#, "file_name": #""f""#, "sha256": #""none""#,
+        ].map { #""\#($0)":\#($1)"# }
+        let name = ["a", "b", "train"][index % 3]
+        return #"{"image_url":"BASE/\#(name).png",\#(columns.joined(separator: ","))}"#
+    }.joined(separator: "\n")
+
+    @Test func columnsHaveOneTypeForAllReaders() async throws {
+        try await withImages(ReaderTests.columns, as: "list.jsonl") { workspace in
+            let late = (0..<12).map { $0 > 6 ? "\($0)" : "" }
+            for (layout, flags) in [
+                ("webdataset", ["--shard-size", "4"]), ("imagefolder", []),
+                ("imagefolder", ["--metadata", "csv"]),
+            ] {
+                let export = try await workspace.command(
+                    ["export", "out", "list.jsonl", "--layout", layout] + flags
+                ).run()
+                #expect(export.status == 0, "\(export)")
+                let rows: [[String: Any]] = try await read(
+                    "columns-\(layout)", "out", in: workspace)
+                #expect(rows.count == 12)
+                #expect(rows.map { $0["int"] as? Int } == (0..<12).map { $0 })
+                #expect(rows.map { $0["bool"] as? Bool } == (0..<12).map { $0 > 6 })
+                #expect(rows.map { $0["width_"] as? String } == Array(repeating: "wide", count: 12))
+                #expect(rows.map { $0["id"] as? Int }.last == 1_234_567_890_123_456_800)
+                if layout == "webdataset" {
+                    #expect(rows.map { $0["status_"] as? String ?? "" }.last == "new")
+                    #expect(rows.map { $0["sha256_"] as? String ?? "" }.last == "none")
+                    try await checkParquet(in: workspace)
+                } else {
+                    #expect(rows.map { $0["file_name_"] as? String ?? "" }.last == "f")
+                }
+                guard !flags.contains("csv") else { continue }
+                #expect(rows.map { $0["late_int"] as? String } == late)
+                #expect(rows.map { $0["list"] as? String }.last == #"["s"]"#)
+                #expect(rows.map { $0["file"] as? String }.last == #"{"file_name":"x"}"#)
+                #expect(rows.map { $0["big"] as? String }.last == "12345678901234567890123456")
+            }
+        }
+    }
+
+    private func checkParquet(in workspace: Workspace) async throws {
+        try await writeParquet("out", in: workspace)
+        var types: Set<[String: String]> = []
+        for shard in 0..<3 {
+            let table: [String: Any] = try await read(
+                "parquet", "out/0000\(shard).parquet", in: workspace)
+            types.insert(try #require(table["types"] as? [String: String]))
+        }
+        #expect(types.count == 1, "\(types)")
+        for (name, type) in [
+            ("late_int", "int64"), ("late_object", "string"), ("list", "string"), ("int", "int64"),
+            ("float", "double"), ("bool", "bool"), ("mixed", "string"), ("big", "string"),
+            ("id", "int64"), ("file", "string"),
+        ] {
+            #expect(types.first?[name] == type, "\(name)")
+        }
+    }
+
     @Test func parquetHasFailedRows() async throws {
         try await withImages(ReaderTests.list) { workspace in
             let export = try await workspace.run(
                 "export", "out", "list.csv", "--layout", "webdataset", "--shard-size", "2")
             #expect(export.status == 1, "\(export)")
-            var convert = workspace.command(["-m", "prefetch.parquet", "out"])
-            convert.executable = try #require(Readers.python)
-            convert.environment["PYTHONPATH"] =
-                SourceTree.root.appending(path: "Packaging/wheel").path
-            let converted = try await convert.run()
-            #expect(converted.status == 0, "\(converted)")
+            try await writeParquet("out", in: workspace)
             var statuses: [String] = []
             for shard in 0..<3 {
                 let table: [String: Any] = try await read(

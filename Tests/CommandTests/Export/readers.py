@@ -1,6 +1,7 @@
 """Reads exported data sets as their users do, and prints what they find as JSON.
 
-Usage: readers.py webdataset|datasets-webdataset|imagefolder|parquet FOLDER
+Usage: readers.py webdataset|datasets-webdataset|imagefolder|columns-webdataset|columns-imagefolder|
+       parquet FOLDER
 """
 import glob
 import io
@@ -41,11 +42,20 @@ elif kind == "imagefolder":
     result = {
         split: [[shown(row["image"]), row["caption"], row["class"]] for row in rows]
         for split, rows in splits.items()}
+elif kind.startswith("columns-"):
+    import datasets
+
+    datasets.disable_progress_bars()
+    if kind == "columns-webdataset":
+        rows = [row["json"] for row in datasets.load_dataset("webdataset", data_files=shards)["train"]]
+    else:
+        rows = datasets.load_dataset("imagefolder", data_dir=folder)["train"].remove_columns("image")
+    result = [dict(row) for row in rows]
 else:
     import pyarrow.parquet
 
     table = pyarrow.parquet.read_table(folder)
     result = {
         "types": {field.name: str(field.type) for field in table.schema},
-        "rows": table.select(["key", "status", "error_message", "n"]).to_pylist()}
+        "rows": table.to_pylist()}
 print(json.dumps(result))

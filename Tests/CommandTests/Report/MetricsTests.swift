@@ -61,7 +61,8 @@ struct MetricsTests {
                 // A failing run keeps its list's last success, also under another spelling.
                 origin.serve("/gone", .notFound)
                 try workspace.manifest(urls + [origin.url("/gone")], name: "a.txt")
-                let second = try await run("./a.txt", 1)
+                let name = workspace.folder.split(separator: "/").last ?? ""
+                let second = try await run(".//../\(name)/./a.txt", 1)
                 #expect(second["failures http-status"] == 1 && second["known_failures"] == 0)
                 #expect(second["last_run_exit_status"] == 1 && second.list == first.list)
                 let kept = try #require(second["last_success_timestamp_seconds"])
@@ -81,11 +82,11 @@ struct MetricsTests {
                 #expect(!files.contains { $0.hasSuffix(".new") })
 
                 // Names with every character that a label escapes, and many lists.
-                let strange = "a \"b\\\\c\"\u{1}é.txt"
+                let strange = "a \"b\\\\c\"\u{1}é\nf.txt"
                 try workspace.manifest(urls, name: strange)
                 let escaped = try await run(strange, 0)
                 #expect(
-                    escaped.list.hasSuffix(#"/a \"b\\\\c\"\\u{1}é.txt"#), "\(escaped.list)")
+                    escaped.list.hasSuffix(#"/a \"b\\\\c\"\\u{1}é\nf.txt"#), "\(escaped.list)")
                 try await expectReadable(path, workspace)
                 let several = try await run("a.txt", 1, "b.txt", "./b.txt")
                 #expect(several.list.split(separator: " ").count == 3)

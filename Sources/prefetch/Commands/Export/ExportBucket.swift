@@ -38,11 +38,20 @@ extension ExportCommand {
     /// The bucket and prefix in place of a folder; nil for a folder.
     var location: ObjectLocation? { ObjectLocation(folder) }
 
+    /// Whether the folder has a scheme like `s3:` or `gs://`.
+    private var isURL: Bool {
+        let scheme = folder.prefix { $0 != ":" }
+        return scheme.lowercased() == "s3" && scheme != folder[...]
+            || folder.dropFirst(scheme.count).hasPrefix("://") && scheme.allSatisfy(\.isLetter)
+    }
+
     /// Refuses links, modes, and layouts for a device, which a bucket does not have.
     func checkBucket(_ layout: ExportLayout) throws {
-        guard folder.hasPrefix("s3:") else { return }
+        guard isURL else { return }
         guard location != nil else {
-            throw ValidationError("\(folder): a bucket is written s3://BUCKET/PREFIX")
+            throw ValidationError(
+                "\(folder): a bucket is written s3://BUCKET/PREFIX, and a folder of this name "
+                    + "./\(folder)")
         }
         guard layout.isForBuckets else {
             let names = ExportLayout.allCases.filter(\.isForBuckets).map(\.rawValue)

@@ -115,7 +115,7 @@ struct ExportCollection {
                 .joined(separator: ", ")
         }
 
-        var hint: String? {
+        func hint(for layout: ExportLayout) -> String? {
             if counts[.missing] != nil {
                 return
                     "`prefetch run` over the same lists downloads them; `prefetch failed list` has "
@@ -125,9 +125,12 @@ struct ExportCollection {
                 return "`prefetch verify --repair`, then the next run downloads them again"
             }
             if counts[.collision] != nil {
-                return
-                    "--name with {n} or {sha256:8} makes names differ, --identifier the names "
-                    + "of an app's variants"
+                if layout.takesIdentifiers {
+                    return "--identifier makes the names of an app's variants differ"
+                }
+                return layout.isForPages || layout == .workbox
+                    ? "--layout pattern --name '{n}-{sha256:8}.{ext}' makes all names differ"
+                    : "\(layout.rawValue) has one image for a URL: list it once, with one key"
             }
             if counts[.unsafe] != nil {
                 return "--layout pattern --name '{host}/{sha256:16}.{ext}' takes no name of a URL"
@@ -185,7 +188,9 @@ private struct ExportFinder: Sendable {
             let place = "\(batch.manifest):\(record.line)"
             guard record.problem < 0 else {
                 let problem = batch.problems[record.problem]
-                var entry = MissingEntry(number: number, reason: problem.failure.reason.rawValue)
+                var entry = MissingEntry(
+                    number: number, url: String(decoding: batch.text[record.url], as: UTF8.self),
+                    reason: problem.failure.reason.rawValue)
                 entry.columns = problem.columns
                 findings.append(
                     .none(entry, message: "\(place): \(problem.failure.message)", .invalid))

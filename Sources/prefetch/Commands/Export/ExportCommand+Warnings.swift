@@ -14,6 +14,11 @@ extension ExportCommand {
                     + "set; files keep theirs")
         }
         warnOfFormats(export.collection)
+        if export.changes.hasPrivateLinks, tree.mode == nil {
+            StandardError.message(
+                "\(folder): warning: links are files of the cache, which only their owner may read",
+                hint: "`prefetch chmod 0644` lets everyone read them; --mode 0644 makes copies")
+        }
         if !export.changes.privateFiles.isEmpty {
             let files = export.changes.privateFiles.map(printable).listed(with: "and")
             StandardError.message(

@@ -67,7 +67,7 @@ struct ExportCommand: InvokedCommand {
     @OptionGroup var listURLs: Flags<ListSourceFlags>
     @OptionGroup var input: Flags<InputFlags>
     @OptionGroup var cache: CacheOptions
-    @OptionGroup var bucket: Flags<BucketFlags>
+    @OptionGroup var bucket: Flags<BucketWritingFlags>
 
     /// The lists as arguments and by `--list`; all images without any.
     var allLists: [String] { lists + listURLs.lists }
@@ -79,6 +79,8 @@ struct ExportCommand: InvokedCommand {
             }
             return
         }
+        // Only when it runs, it is missing: the parser names unknown flags after this.
+        guard options.givenLayout != nil else { return }
         let layout = try options.rules.layout
         try maps.check(layout, caption: options.caption)
         try checkBucket(layout)
@@ -91,6 +93,7 @@ struct ExportCommand: InvokedCommand {
 
     func run(_ invocation: Invocation) throws {
         if touch { return try renewTimes() }
+        _ = try options.rules
         let signals = try SignalWatcher()
         let catalog = try cache.catalog()
         try checkPlaces()
@@ -100,8 +103,8 @@ struct ExportCommand: InvokedCommand {
         let lost = collection.plan.rows(in: export.lost)
         let lostPaths = Set(lost.map(\.path))
         try maps.write(
-            collection.plan.rows.filter { !lostPaths.contains($0.path) }, in: folder,
-            caption: try options.rules.caption)
+            collection.plan.rows.filter { !lostPaths.contains($0.path) },
+            in: location == nil ? folder : nil, caption: try options.rules.caption)
         try say(
             collection, collection.plan.rows.count - lost.count, export.hasChanged, export.changes)
         if let gap = collection.gap, tree.removesFiles {
@@ -115,7 +118,7 @@ struct ExportCommand: InvokedCommand {
                 collection.losses.isEmpty
                     ? redacted(collection.gap?.description ?? "")
                     : "not exported: " + collection.losses.text,
-                hint: collection.losses.hint)
+                hint: collection.losses.hint(for: collection.plan.layout))
         }
     }
 
@@ -185,7 +188,8 @@ struct ExportCommand: InvokedCommand {
                     .incomplete,
                     "\(folder): unchanged, since there is no image to export"
                         + (collection.losses.isEmpty ? "" : ": \(collection.losses.text)"),
-                    hint: collection.losses.hint ?? "--allow-empty exports an empty folder")
+                    hint: collection.losses.hint(for: collection.plan.layout)
+                        ?? "--allow-empty exports an empty folder")
             }
             for (flag, name) in options.details
             where collection.plan.rows.allSatisfy({ $0.image.detail(name) == nil }) {
@@ -217,7 +221,7 @@ struct ExportCommand: InvokedCommand {
         let settings = self.tree.settings(collection.gap)
         do {
             if let location {
-                let storage = try bucket.storage(location)
+                let storage = try BucketFlags.storage(location, bucket)
                 signals.hand { _ in storage.stop() }
                 let sent = try ExportObjects(
                     plan, to: ExportBucket(storage: storage), folder, settings,

@@ -27,7 +27,7 @@ struct ExportMapOptions: ParsableArguments {
             "file",
             """
             Write a <picture> element for each image, with its formats and widths, relative to \
-            this file; for mirror and pattern.
+            this file, or to a bucket's prefix; for mirror and pattern.
             """), completion: .file())
     var snippet: String?
 
@@ -61,7 +61,8 @@ struct ExportMapOptions: ParsableArguments {
         }
     }
 
-    func write(_ rows: [ExportPlan.Row], in folder: String, caption: String) throws {
+    /// Writes the maps of files in a folder; nil for those of a bucket, which has no path.
+    func write(_ rows: [ExportPlan.Row], in folder: String?, caption: String) throws {
         let isPrivate = rows.contains {
             RedactedURL.maskingSecrets(in: $0.image.url) != $0.image.url
         }
@@ -78,7 +79,7 @@ struct ExportMapOptions: ParsableArguments {
                     + "signatures")
         }
         if let snippet {
-            let base = RelativePath.path(of: folder, fromFolderOf: snippet)
+            let base = folder.map { RelativePath.path(of: $0, fromFolderOf: snippet) } ?? ""
             try OutputFile.replace(snippet, with: ExportMapOptions.snippets(rows, base, caption))
         }
     }

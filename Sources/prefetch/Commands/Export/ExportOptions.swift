@@ -77,11 +77,16 @@ struct ExportOptions: ParsableArguments {
         }
     }
 
+    /// Nil if it is missing.
+    var givenLayout: ExportLayout? { layout ?? (pattern == nil ? nil : .pattern) }
+
     var rules: ExportRules {
         get throws {
-            guard let layout = layout ?? (pattern == nil ? nil : .pattern) else {
-                let names = ExportLayout.allCases.map(\.rawValue).joined(separator: ", ")
-                throw ValidationError("--layout is missing; it is \(names)")
+            guard let layout = givenLayout else {
+                let names = ExportLayout.allCases.map(\.rawValue)
+                throw UserError(
+                    .usage, "--layout is missing",
+                    hint: "--layout is \(names.listed(with: "or"))")
             }
             guard (pattern != nil) == (layout == .pattern) else {
                 throw ValidationError(

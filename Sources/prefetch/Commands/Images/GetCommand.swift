@@ -221,7 +221,7 @@ struct GetCommand: SearchingCommand {
     func fetch(_ image: ImageName, from location: ObjectLocation) throws {
         let now = WallClock.now()
         guard !isUsable(image, at: now) else { return }
-        let storage = try bucket.storage(location)
+        let storage = try BucketFlags.storage(location, bucket)
         let path = try cache.path()
         // Several of these commands may run in parallel.
         let held = HeldCache(path: path, lock: bucket.limited(.wait(.seconds(30))), isQuiet: true)

@@ -291,9 +291,17 @@ struct FileImport {
 
     private mutating func importShards(_ shards: [String], _ lists: inout ManifestSequence) throws {
         var wanted: [String: ImportEntry] = [:]
+        // Exports mask signatures; nil for entries that differ in these alone.
+        var masked: [String: ImportEntry?] = [:]
         try forEachEntry(&lists) { _, entry in
-            wanted[entry.url.withoutCredentials.text] = entry
-            if let spelling = entry.extras?.spelling { wanted[spelling] = entry }
+            let urls = [entry.url.withoutCredentials.text, entry.extras?.spelling]
+            for url in urls.compactMap(\.self) {
+                wanted[url] = entry
+                let shown = RedactedURL.maskingSecrets(in: url)
+                guard shown != url else { continue }
+                let isShared = masked[shown].map { $0?.key != entry.key } ?? false
+                masked.updateValue(isShared ? nil : entry, forKey: shown)
+            }
         }
         var found: Set<String> = []
         for shard in shards {
@@ -308,7 +316,7 @@ struct FileImport {
                 var samples = try ArchivedSamples(
                     file, limit: configuration.limits.maximumBodySize.bytes)
                 while let sample = try samples.next() {
-                    guard let url = sample.url, let entry = wanted[url],
+                    guard let url = sample.url, let entry = wanted[url] ?? masked[url] ?? nil,
                         found.insert(entry.key).inserted
                     else { continue }
                     let name = "\(shard): \(RedactedURL(sample.name))"

@@ -40,7 +40,7 @@ struct PullCommand: ParsableCommand {
     func run() throws {
         let start = ContinuousClock.now
         let path = try options.cache.path()
-        let storage = try bucket.storage(sink)
+        let storage = try BucketFlags.storage(sink, bucket)
         let stop = Monitor(Stop())
         let (report, pulled): (MergeReport, SinkPull.Pulled)
         do {

@@ -8,8 +8,7 @@ import PrefetchModel
 struct BucketFlags: FlagRows {
     static let flags = FlagTable(BucketFlags())
 
-    let credentials = SinkFlags.flags.credentials
-    let requesterPays = SinkFlags.flags.requesterPays
+    let access = BucketAccessFlags()
     let connectTimeout = TransferLimitFlags.flags.connectTimeout
     let stallTimeout = TransferLimitFlags.flags.stallTimeout
     let timeout = TransferLimitFlags.flags.timeout
@@ -24,23 +23,45 @@ struct BucketFlags: FlagRows {
     static func combined(_ flags: Flags<BucketFlags>) throws {
         try RouteFlags.combined(Flags(flags))
     }
+
+    /// The bucket; nothing is sent.
+    static func storage(
+        _ location: ObjectLocation, _ flags: Flags<some FlagRows>
+    ) throws -> ObjectStorage {
+        var settings = RunSettings(RunFlags.defaults)
+        try flags.apply(to: &settings)
+        try Flags<RouteFlags>(flags).applyEnvironment(to: &settings)
+        settings.run.runLimits = Flags<RunLimitFlags>(flags).limits()
+        return try SinkFlags.storage(location, Flags(flags), settings.run)
+    }
+}
+
+/// The flags of ``SinkFlags`` that reading needs, too.
+struct BucketAccessFlags: FlagRows {
+    static let flags = FlagTable(BucketAccessFlags())
+
+    let credentials = SinkFlags.flags.credentials
+    let addressing = SinkFlags.flags.addressing
+    let requesterPays = SinkFlags.flags.requesterPays
+}
+
+/// The flags of a command that writes objects.
+struct BucketWritingFlags: FlagRows {
+    static let flags = FlagTable(BucketWritingFlags())
+
+    let bucket = BucketFlags()
+    let encryption = SinkFlags.flags.encryption
+    let storageClass = SinkFlags.flags.storageClass
+
+    static func combined(_ flags: Flags<BucketWritingFlags>) throws {
+        try BucketFlags.combined(flags.bucket)
+    }
 }
 
 extension Flags<BucketFlags> {
     /// The same reaction to a held cache, within `--deadline`.
     func limited(_ lock: LockArgument) -> LockArgument {
         lock.limited(to: self.deadline)
-    }
-
-    /// The bucket; nothing is sent.
-    func storage(_ location: ObjectLocation) throws -> ObjectStorage {
-        var settings = RunSettings(RunFlags.defaults)
-        try apply(to: &settings)
-        try Flags<RouteFlags>(self).applyEnvironment(to: &settings)
-        settings.run.runLimits = Flags<RunLimitFlags>(self).limits()
-        var options = ObjectOptions()
-        options.paysRequests = self.requesterPays
-        return try SinkFlags.storage(location, self.credentials, options, settings.run)
     }
 }
 
@@ -67,7 +88,7 @@ struct SinkFlags: FlagRows {
     let credentials = RunFlag<CredentialChoice>(
         "sink-credentials", value: "from", default: .auto,
         help: """
-            The keys for --sink: auto takes AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, else the \
+            The keys for the bucket: auto takes AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, else the \
             profile's in ~/.aws; metadata requests them from the machine or container; none signs \
             nothing.
             """, inProjects: .refused)
@@ -82,13 +103,13 @@ struct SinkFlags: FlagRows {
     let encryption = RunFlag<String?>(
         "sink-encryption", value: "how",
         help: """
-            Have the service encrypt what --sink writes: AES256, aws:kms or aws:kms:KEY. Otherwise \
+            Have the service encrypt new objects: AES256, aws:kms or aws:kms:KEY. Otherwise \
             the bucket decides.
             """, inProjects: .refused, check: .printable)
 
     let storageClass = RunFlag<String?>(
         "sink-storage-class", value: "name",
-        help: "Storage class of what --sink writes, like STANDARD_IA.", inProjects: .refused,
+        help: "Storage class of new objects, like STANDARD_IA.", inProjects: .refused,
         check: .printable)
 
     let requesterPays = RunFlag<Bool>(
@@ -103,11 +124,15 @@ struct SinkFlags: FlagRows {
     ///
     /// - Throws: `UserError` if there are no credentials, or libcurl is missing.
     static func storage(
-        _ location: ObjectLocation, _ credentials: CredentialChoice, _ options: ObjectOptions,
-        _ configuration: RunConfiguration
+        _ location: ObjectLocation, _ flags: Flags<SinkFlags>, _ configuration: RunConfiguration
     ) throws -> ObjectStorage {
-        try ObjectStorage(
-            location, credentials: credentials, options: options,
+        var options = ObjectOptions()
+        options.addressing = flags.addressing
+        options.encryption = flags.encryption
+        options.storageClass = flags.storageClass
+        options.paysRequests = flags.requesterPays
+        return try ObjectStorage(
+            location, credentials: flags.credentials, options: options,
             transfers: configuration.transfers,
             until: configuration.runLimits.deadline, variable: environment,
             file: { try? InputFile($0).read(limit: largestFile) }, wallClock: WallClock.now)
