@@ -48,21 +48,34 @@ package struct RedactedURL: CustomStringConvertible, Sendable {
 
     /// Masks the secrets of all URLs in a text that is written for others; keeps everything else.
     package static func maskingSecrets(in text: String) -> String {
-        guard text.utf8.contains(where: mayBeginSecret) else { return text }
+        let bytes = Array(text.utf8)
+        let masked = maskingSecrets(in: bytes)
+        return masked == bytes ? text : String(decoding: masked, as: UTF8.self)
+    }
+
+    /// The same for UTF-8, such as a JSON object.
+    package static func maskingSecrets(in text: [UInt8]) -> [UInt8] {
+        guard text.contains(where: mayBeginSecret) else { return text }
         var masked: [UInt8] = []
-        var rest = Array(text.utf8)[...]
+        masked.reserveCapacity(text.count)
+        var rest = text[...]
         while let first = rest.first {
             // A URL ends at a blank, and in JSON and HTML at a quotation mark.
             var word = Array(rest.prefix { $0 > 0x20 && $0 != 0x22 })
             rest = rest.dropFirst(max(1, word.count))
             if word.isEmpty { word = [first] }
-            let forms = [word] + nestedTexts(of: word).map(\.bytes)
-            if forms.contains(where: { nextAuthority($0, from: 0) != nil }) {
+            if word.contains(where: mayBeginSecret), isURL(word) {
                 word = replace(secrets(in: word, userInformation: true), in: word) { _ in mask }
             }
             masked += word
         }
-        return String(decoding: masked, as: UTF8.self)
+        return masked
+    }
+
+    /// Whether a word has an authority, perhaps percent-encoded.
+    private static func isURL(_ word: [UInt8]) -> Bool {
+        nextAuthority(word, from: 0) != nil
+            || nestedTexts(of: word).contains { nextAuthority($0.bytes, from: 0) != nil }
     }
 
     /// Returns a URL with other values of the query parameters that grant access.

@@ -182,7 +182,7 @@ package struct JUnitWriter: ~Copyable, Sendable {
 /// XML also forbids U+FFFE and U+FFFF, which become U+FFFD.
 package func xmlText(_ text: String) -> String {
     var result = ""
-    for scalar in printable(text).unicodeScalars {
+    for scalar in printable(text, shortensData: false).unicodeScalars {
         switch scalar {
         case "&": result += "&amp;"
         case "<": result += "&lt;"

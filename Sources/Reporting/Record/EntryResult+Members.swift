@@ -68,7 +68,9 @@ extension EntryResult: JSONRecord {
             members.record("replaced", replaced) { draft.result.replaced = $0.replaced }
         }
         if !variants.isEmpty { members.records("variants", variants) }
-        if let columns { members.add("columns", RawJSON(columns)) }
+        if let columns {
+            members.add("columns", RawJSON(RedactedURL.maskingSecrets(in: columns)))
+        }
     }
 }
 
