@@ -100,34 +100,36 @@ import Testing
 
     // MARK: - AVIF
 
-    @Test func privateBoxesOfAVIFGiveWayInPlace() throws {
-        guard CodecLibraries.decodes(.avif) else { return }
-        func hidden(_ name: String) -> [UInt8] {
-            CompanionSample.box(name, Array("0123456789ABCDEF secret".utf8))
-        }
-        let track = CompanionSample.box("trak", hidden("udta") + CompanionSample.box("mdia", [7]))
-        let source =
-            CompanionSample.box("ftyp", Array("avif\0\0\0\0avif".utf8))
-            + CompanionSample.box("meta", [0, 0, 0, 0] + hidden("uuid"))
-            + CompanionSample.box("moov", track + hidden("udta") + hidden("uuid"))
-            + hidden("uuid") + CompanionSample.box("mdat", [1, 2, 3])
-        for tail in [[], hidden("mpvd"), hidden("uuid") + hidden("jumb")] as [[UInt8]] {
-            let made = try (source + tail).withUnsafeBytes { bytes in
-                let replacements = try AVIFMetadata(bytes).replacements.sorted {
-                    $0.range.lowerBound < $1.range.lowerBound
+    #if AVIF
+        @Test func privateBoxesOfAVIFGiveWayInPlace() throws {
+            func hidden(_ name: String) -> [UInt8] {
+                CompanionSample.box(name, Array("0123456789ABCDEF secret".utf8))
+            }
+            let track = CompanionSample.box(
+                "trak", hidden("udta") + CompanionSample.box("mdia", [7]))
+            let source =
+                CompanionSample.box("ftyp", Array("avif\0\0\0\0avif".utf8))
+                + CompanionSample.box("meta", [0, 0, 0, 0] + hidden("uuid"))
+                + CompanionSample.box("moov", track + hidden("udta") + hidden("uuid"))
+                + hidden("uuid") + CompanionSample.box("mdat", [1, 2, 3])
+            for tail in [[], hidden("mpvd"), hidden("uuid") + hidden("jumb")] as [[UInt8]] {
+                let made = try (source + tail).withUnsafeBytes { bytes in
+                    let replacements = try AVIFMetadata(bytes).replacements.sorted {
+                        $0.range.lowerBound < $1.range.lowerBound
+                    }
+                    return [ImagePiece](
+                        source: 0..<bytes.count, without: replacements.map(\.range)
+                    ) { replacements[$0].bytes }.bytes(of: bytes)
                 }
-                return [ImagePiece](
-                    source: 0..<bytes.count, without: replacements.map(\.range)
-                ) { replacements[$0].bytes }.bytes(of: bytes)
+                #expect(made.count == source.count)
+                #expect(!JPEGTests.contains(made, "secret"))
+                for (index, byte) in made.enumerated() where byte != source[index] {
+                    #expect(byte == 0 || "free".utf8.contains(byte))
+                }
+                #expect(made.suffix(11) == source.suffix(11))
             }
-            #expect(made.count == source.count)
-            #expect(!JPEGTests.contains(made, "secret"))
-            for (index, byte) in made.enumerated() where byte != source[index] {
-                #expect(byte == 0 || "free".utf8.contains(byte))
-            }
-            #expect(made.suffix(11) == source.suffix(11))
         }
-    }
+    #endif
 
     @Test func videoOfAnAVIFIsDropped() throws {
         guard EncodedImageFormat.avif.isMade else { return }
