@@ -35,7 +35,7 @@ typedef struct {
 typedef struct {
     char *bytes;
     size_t count;
-    /// The beginning of the present text; those of other elements of the name precede it.
+    /// The beginning of the present text; texts of other elements of the name precede it.
     size_t start;
     bool is_there, is_cut;
 } buffer;
@@ -193,7 +193,7 @@ static void start_image_loc(csitemap *sitemap) {
     set_empty(sitemap, IMAGE_LOC, true);
 }
 
-/// Takes a `loc` that is too long out of those of its image, which are no worse for it.
+/// Takes a `loc` that is too long out of the URLs of its image, which are no worse for it.
 static void end_image_loc(csitemap *sitemap) {
     buffer *locs = &sitemap->texts[IMAGE_LOC];
     if (!locs->is_cut) return;

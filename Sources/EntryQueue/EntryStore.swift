@@ -131,8 +131,8 @@ package final class EntryStore: QueueSpilling {
             && bytes < (isReturning ? EntryStore.maximumBytesReturning : EntryStore.maximumBytes)
     }
 
-    /// Whether one more entry may be in no queue: until its retry, its last look-up or the return of
-    /// its host. It stays in memory.
+    /// Whether one more entry may stay in memory outside of the queue: until its retry, its last
+    /// look-up or the return of its host.
     package var hasRoomForUnspilled: Bool { bytes < EntryStore.maximumBytesSleeping }
 
     package func spill(

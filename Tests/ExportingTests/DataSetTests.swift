@@ -64,7 +64,7 @@ import Testing
         #expect(line(missing, types) == #"{"a":null}"#)
     }
 
-    /// pandas reads a column of integers as such, and pyarrow refuses those of more than 64 bits.
+    /// pandas reads a column of integers as such, and pyarrow refuses more than 64 bits.
     @Test(arguments: [
         (["12345678901234567890123456", "1"], [#""12345678901234567890123456""#, #""1""#]),
         (["12345678901234567890123456", "x"], ["12345678901234567890123456", "x"]),

@@ -2,9 +2,9 @@
 /// are percent-encoded.
 ///
 /// Parameters that grant access (`X-Amz-Signature`, `sig`, `token` and similar) are also masked,
-/// since logs are read by others. So are those of percent-encoded URLs inside a path or a parameter.
-/// Input may be no URL at all, so doubtful text is masked. Masking works on bytes: a combining mark
-/// after a separator would hide it from a comparison of characters.
+/// since logs are read by others, also in percent-encoded URLs inside a path or a parameter. Input
+/// may be no URL at all, so doubtful text is masked. Masking works on bytes: a combining mark after
+/// a separator would hide it from a comparison of characters.
 ///
 /// Not masked: secrets in a path, other than parameters behind `;`.
 package struct RedactedURL: CustomStringConvertible, Sendable {
@@ -164,7 +164,7 @@ extension RedactedURL {
         return result.bytes.count < text.bytes.count ? result : nil
     }
 
-    /// The byte whose percent-encoding is the first three bytes.
+    /// The byte that the first three bytes encode; nil without `%` and two digits.
     private static func encodedByte(_ bytes: ArraySlice<UInt8>) -> UInt8? {
         guard bytes.count >= 3, bytes.first == Byte.percent,
             let high = Character(Unicode.Scalar(bytes[bytes.startIndex + 1])).hexDigitValue,
@@ -290,8 +290,8 @@ extension RedactedURL {
 // MARK: - Parameters
 
 extension RedactedURL {
-    /// Complete parameter names that grant access, in lower case: AWS, Azure, CloudFront, Akamai and
-    /// Google signed URLs, and common names.
+    /// Complete parameter names that grant access, in lower case: of signed URLs by AWS, Azure,
+    /// CloudFront, Akamai and Google, and common names.
     private static let secretNames: Set<String> = [
         "__gda__", "api_key", "apikey", "auth", "auth_key", "authorization", "awsaccesskeyid",
         "hdnea", "hdnts", "jsessionid", "jwt", "key-pair-id", "pass", "phpsessid", "policy", "pwd",

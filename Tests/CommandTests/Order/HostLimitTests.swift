@@ -103,7 +103,7 @@ struct HostLimitTests {
         }
     }
 
-    /// A late arrival is nearer to the next one, so many starts are compared together.
+    /// A late arrival is nearer to the next one, so whole series of starts are compared.
     /// The machine gets less time than the 6 retries of `a.localhost` take.
     @Test func respectsHostIntervals() async throws {
         try await withOrigin { origin in

@@ -34,8 +34,8 @@ struct PeakMemoryTests {
         }
     }
 
-    /// Rows with 60 KB of columns for the report take at most 48 MB more than short ones, also where
-    /// entries end together: their host is given up, or all have one URL.
+    /// Rows with 60 KB of columns for the report take at most 48 MB more than short ones. So do
+    /// entries that end together: their host is given up, or all have one URL.
     @Test(arguments: ["served", "missing", "unreachable", "equal"])
     func wideRowsTakeLittleMemory(kind: String) async throws {
         let picture = Fixtures.png(width: 24, height: 24, seed: 0)

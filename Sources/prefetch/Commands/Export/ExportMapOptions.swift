@@ -61,7 +61,7 @@ struct ExportMapOptions: ParsableArguments {
         }
     }
 
-    /// Writes the maps of files in a folder; nil for those of a bucket, which has no path.
+    /// Writes the maps of files in a folder; nil for a bucket, which has no path.
     func write(_ rows: [ExportPlan.Row], in folder: String?, caption: String) throws {
         let isPrivate = rows.contains {
             RedactedURL.maskingSecrets(in: $0.image.url) != $0.image.url
