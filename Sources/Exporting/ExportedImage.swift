@@ -84,8 +84,10 @@ extension DetailedEntry {
         return details
     }
 
-    /// The text of an attribute or column; nil without it.
-    package func detail(_ name: String) -> String? { details.text(of: name) }
+    /// The text of an attribute or column, without secrets of URLs; nil without it.
+    package func detail(_ name: String) -> String? {
+        details.text(of: name).map { RedactedURL.maskingSecrets(in: $0) }
+    }
 }
 
 extension JSONMember {

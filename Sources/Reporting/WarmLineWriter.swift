@@ -83,9 +83,7 @@ private struct EntryTexts {
     private static let columnsLabel = Array(",\"columns\":".utf8)
 
     init(_ record: EntryBatch.Record, of batch: EntryBatch, _ text: UnsafeRawBufferPointer) {
-        columns =
-            batch.extras(of: record)?.columns
-            .map { EntryTexts.columnsLabel + RedactedURL.maskingSecrets(in: $0) } ?? []
+        columns = batch.extras(of: record)?.columns.map { EntryTexts.columnsLabel + $0 } ?? []
         url = LineText(UnsafeRawBufferPointer(rebasing: text[record.url]))
         key =
             record.key == record.url

@@ -395,7 +395,7 @@ struct EntryStoreTests {
                 as: count)
             count += 1
         }
-        #expect((450...550).contains(count))
+        #expect((225...275).contains(count))
     }
 }
 

@@ -82,13 +82,42 @@ struct RedactedURLTests {
     @Test(
         arguments: ["key", "s", "md5", "st", "verify", "hm", "oh", "sign", "code"],
         [
-            "0123456789abcdef0123", "AIzaSyD-9tSrke72PouQMnMX", "1700000000-Zm9v%2Fb2FyYmF6",
-            "q_Zx81vU==aaQ7ff",
+            "0123456789abcdef0123", "AIzaSyD-9tSrke72PouQMnMX", "1700000000-Zm9vYmFyYmF6cXV4%3D",
+            "q_Zx81vUaaQ7ffLm3",
         ])
     func masksValuesLikeSignatures(name: String, value: String) {
         #expect(
             RedactedURL("https://h/a?\(name)=\(value)&x=1").description
                 == "https://h/a?\(name)=***&x=1")
+    }
+
+    @Test(arguments: [
+        "products/Summer2024/ShirtBlue", "1024x768-CropCenter", "Blue2024ShirtXL-0123",
+    ])
+    func keepsNamesInDoubtfulParameters(value: String) {
+        let url = "https://h/a?key=\(value)&s=\(value)"
+        #expect(RedactedURL(url).description == url)
+    }
+
+    /// Texts of columns and captions.
+    @Test(arguments: [
+        ("see https://h/a?token=SECRET, or b", "see https://h/a?token=*** or b"),
+        (
+            #"{"h":"<img src=\"https://h/a?token=SECRET\"> b"}"#,
+            #"{"h":"<img src=\"https://h/a?token=***\"> b"}"#
+        ),
+        (#"[{"h":"\\\"https://h/a?sig=SECRET\\\""}]"#, #"[{"h":"\\\"https://h/a?sig=***\\\""}]"#),
+        (
+            "https://h/a?token=SECRET,https://h/b|https://h/c?sig=SECRET",
+            "https://h/a?token=***,https://h/b|https://h/c?sig=***"
+        ),
+        ("<a href='https://h/a?token=SECRET'>A b</a>", "<a href='https://h/a?token=***'>A b</a>"),
+        ("/b.png?X-Amz-Signature=SECRET", "/b.png?X-Amz-Signature=***"),
+        ("h.com/b.png?token=SECRET", "h.com/b.png?token=***"),
+        ("a@b.c, 5 = 5, 100 %, name@2x", "a@b.c, 5 = 5, 100 %, name@2x"),
+    ])
+    func masksSecretsInTexts(text: String, expected: String) {
+        #expect(RedactedURL.maskingSecrets(in: text) == expected)
     }
 
     @Test func encodesControlCharacters() {

@@ -37,7 +37,8 @@ struct ImageFolderLayout: LayoutMaking {
         of image: ExportedImage, digest: String
     ) throws(NamingProblem) -> String {
         let label = image.detail(label).map { SplitNames.escaped(Array($0.utf8)) } ?? []
-        let path = URLParts(image.normalizedURL).path
+        let url = URLParts.withoutSecrets(image.normalizedURL)
+        let path = URLParts(url).path
         let last = path.utf8.split(separator: UInt8(ascii: "/")).last ?? ""[...].utf8
         let stem = Substring(last).percentDecoded.stemAndExtension.stem
         let ending = "-\(digest.prefix(8)).\(image.stored.format.fileExtension)"

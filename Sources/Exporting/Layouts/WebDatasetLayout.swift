@@ -133,7 +133,7 @@ struct WebDatasetLayout: LayoutMaking {
 
         func metadata(_ entry: MissingEntry, _ key: String) -> [UInt8] {
             var object = JSONObject()
-            object.add("url", entry.url.map { RedactedURL.maskingSecrets(in: $0) })
+            object.add("url", entry.url.map { RedactedURL(line: $0).description })
             object.add("caption", entry.detail(caption))
             object.add("key", key)
             object.add("status", ShardStatistics.status(of: entry))

@@ -35,8 +35,7 @@ package struct URLParts {
     /// Returns a URL for names of files, which everyone sees: with digests in place of signatures
     /// and other secret parameters, so that names still differ.
     static func withoutSecrets(_ url: String) -> String {
-        guard url.utf8.contains(UInt8(ascii: "?")) else { return url }
-        return RedactedURL.replacingSecrets(of: url) { value in
+        RedactedURL.replacingSecrets(of: url) { value in
             let text = String(decoding: value, as: UTF8.self)
             return Array("~\(NameDigest.sha256.hexadecimal(of: text).prefix(8))".utf8)
         }

@@ -300,7 +300,8 @@ final class EntryAppender {
             otherShards += 1
             return
         }
-        let key = appendText(text.isEmpty ? Array("(none)".utf8) : LineExcerpt.make(text))
+        let key = appendText(
+            text.isEmpty ? Array(EntryBatch.missingURL.utf8) : LineExcerpt.make(text))
         let shown = url.map { appendText(LineExcerpt.make($0)) } ?? key
         appendFailed(url: shown, key: key, problem.failure, columns: columns, line: line)
     }

@@ -68,6 +68,9 @@ package struct EntryBatch: Sendable {
     /// The manifest's path as the user gave it; `-` for standard input.
     package let manifest: String
 
+    /// The shown URL of a bad line without any.
+    package static let missingURL = "(none)"
+
     package static let nameOfArguments = "arguments"
     /// UTF-8 (URLs are ASCII) of less than 2 GiB that holds the ranges of the records.
     package var text: [UInt8] = []

@@ -47,35 +47,40 @@ package struct RedactedURL: CustomStringConvertible, Sendable {
     }
 
     /// Masks the secrets of all URLs in a text that is written for others; keeps everything else.
+    /// A JSON text stays one.
     package static func maskingSecrets(in text: String) -> String {
-        let bytes = Array(text.utf8)
-        let masked = maskingSecrets(in: bytes)
-        return masked == bytes ? text : String(decoding: masked, as: UTF8.self)
-    }
-
-    /// The same for UTF-8, such as a JSON object.
-    package static func maskingSecrets(in text: [UInt8]) -> [UInt8] {
-        guard text.contains(where: mayBeginSecret) else { return text }
+        guard text.utf8.contains(where: mayBeginSecret) else { return text }
         var masked: [UInt8] = []
-        masked.reserveCapacity(text.count)
-        var rest = text[...]
+        var rest = Array(text.utf8)[...]
         while let first = rest.first {
-            // A URL ends at a blank, and in JSON and HTML at a quotation mark.
-            var word = Array(rest.prefix { $0 > 0x20 && $0 != 0x22 })
-            rest = rest.dropFirst(max(1, word.count))
-            if word.isEmpty { word = [first] }
-            if word.contains(where: mayBeginSecret), isURL(word) {
-                word = replace(secrets(in: word, userInformation: true), in: word) { _ in mask }
+            let end = rest.indices.first { endsWord(rest[$0...]) } ?? rest.endIndex
+            let word = rest[..<end]
+            rest = rest[end...]
+            // In JSON, the quotation mark behind it is escaped.
+            let escapes = word.reversed().prefix { $0 == Byte.backslash }.count
+            masked += maskedWord(Array(word.dropLast(escapes))) + word.suffix(escapes)
+            if word.isEmpty {
+                masked.append(first)
+                rest = rest.dropFirst()
             }
-            masked += word
         }
-        return masked
+        return String(decoding: masked, as: UTF8.self)
     }
 
-    /// Whether a word has an authority, perhaps percent-encoded.
-    private static func isURL(_ word: [UInt8]) -> Bool {
-        nextAuthority(word, from: 0) != nil
+    /// Whether a URL in a text, in HTML or in a list of URLs ends before these bytes.
+    private static func endsWord(_ rest: ArraySlice<UInt8>) -> Bool {
+        guard let byte = rest.first else { return true }
+        return byte <= 0x20 || "\"'<>|".utf8.contains(byte)
+            || byte == UInt8(ascii: ",") && rest.dropFirst().starts(with: "http".utf8)
+    }
+
+    private static func maskedWord(_ word: [UInt8]) -> [UInt8] {
+        guard word.contains(where: mayBeginSecret) else { return word }
+        let isURL =
+            nextAuthority(word, from: 0) != nil
             || nestedTexts(of: word).contains { nextAuthority($0.bytes, from: 0) != nil }
+        // A URL without a scheme has a query, too.
+        return replace(secrets(in: word, userInformation: isURL), in: word) { _ in mask }
     }
 
     /// Returns a URL with other values of the query parameters that grant access.
@@ -333,40 +338,55 @@ extension RedactedURL {
             while index < bytes.count, bytes[index] != Byte.equals, !isSeparator(bytes[index]) {
                 index += 1
             }
-            guard index < bytes.count, bytes[index] == Byte.equals else { continue }
+            guard index < bytes.count, bytes[index] == Byte.equals,
+                let kind = kind(ofName: bytes[name..<index])
+            else { continue }
             let value = index + 1
             let end =
                 bytes[value...].firstIndex {
                     $0 == Byte.ampersand || $0 == Byte.number
                         || isInPath && ($0 == Byte.slash || $0 == Byte.question)
+                        || kind == .doubtful && $0 == Byte.semicolon
                 } ?? bytes.endIndex
-            guard isSecret(name: bytes[name..<index], value: bytes[value..<end]) else { continue }
-            found.append(value..<end)
             index = end
+            if kind == .secret || isLikeSignature(bytes[value..<end]) { found.append(value..<end) }
         }
         return found
     }
 
-    private static func isSecret(name: ArraySlice<UInt8>, value: ArraySlice<UInt8>) -> Bool {
-        let name = name.map(\.lowercased)
-        let text = String(decoding: name, as: UTF8.self)
-        if secretNames.contains(text) { return true }
-        if doubtfulNames.contains(text) { return isLikeSignature(value) }
-        return secretParts.contains { part in
-            name.indices.contains { name[$0...].starts(with: part) }
-        }
+    private enum NameKind {
+        case secret, doubtful
     }
 
-    /// Whether a value has the length and the digits of a hash in base 16 or 64, which names of
-    /// files and words have not.
+    /// Nil for a harmless name.
+    private static func kind(ofName name: ArraySlice<UInt8>) -> NameKind? {
+        let name = name.map(\.lowercased)
+        let text = String(decoding: name, as: UTF8.self)
+        if secretNames.contains(text) { return .secret }
+        if doubtfulNames.contains(text) { return .doubtful }
+        let hasPart = secretParts.contains { part in
+            name.indices.contains { name[$0...].starts(with: part) }
+        }
+        return hasPart ? .secret : nil
+    }
+
+    /// Whether a value has a hash in base 16 or 64: a long run of letters and digits. Words and
+    /// numbers in it change less often between capitals, small letters and digits.
     private static func isLikeSignature(_ value: ArraySlice<UInt8>) -> Bool {
-        guard value.count >= 16, value.contains(where: \.isDecimalDigit),
-            value.allSatisfy({ $0.isLetter || $0.isDecimalDigit || "-_+/=%~".utf8.contains($0) })
-        else { return false }
-        let letters = value.filter(\.isLetter)
-        let isMixed =
-            letters.contains { $0 != $0.lowercased } && letters.contains { $0 == $0.lowercased }
-        let runs = value.split { !Character(Unicode.Scalar($0)).isHexDigit }
-        return isMixed || runs.contains { $0.count >= 16 }
+        guard !value.contains(UInt8(ascii: ".")) else { return false }
+        return value.split { !$0.isLetter && !$0.isDecimalDigit }.contains { run in
+            guard run.contains(where: \.isDecimalDigit), run.contains(where: \.isLetter) else {
+                return false
+            }
+            if run.count >= 16, run.allSatisfy({ Character(Unicode.Scalar($0)).isHexDigit }) {
+                return true
+            }
+            func kind(_ byte: UInt8) -> Int {
+                byte.isDecimalDigit ? 0 : byte == byte.lowercased ? 1 : 2
+            }
+            let changes = zip(run, run.dropFirst()).count { kind($0) != kind($1) }
+            return run.count >= 12 && Set(run.map(kind)).count == 3
+                && 5 * changes >= 2 * (run.count - 1)
+        }
     }
 }

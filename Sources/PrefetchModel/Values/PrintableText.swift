@@ -41,6 +41,12 @@ private func shorteningData(in text: String) -> String {
     var result: [UInt8] = []
     while let start = bytes.firstRange(of: scheme)?.lowerBound {
         result += bytes[..<start]
+        // Not in `/metadata:`.
+        if let before = result.last, before.isLetter || before.isDecimalDigit || before == 0x2F {
+            result += scheme
+            bytes = bytes[(start + scheme.count)...]
+            continue
+        }
         let url = bytes[start...].prefix { $0 > 0x20 && !"\"<>".utf8.contains($0) }
         bytes = bytes[url.endIndex...]
         guard url.count > 2 * shownBytesOfData else {

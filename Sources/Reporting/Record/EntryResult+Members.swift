@@ -68,9 +68,7 @@ extension EntryResult: JSONRecord {
             members.record("replaced", replaced) { draft.result.replaced = $0.replaced }
         }
         if !variants.isEmpty { members.records("variants", variants) }
-        if let columns {
-            members.add("columns", RawJSON(RedactedURL.maskingSecrets(in: columns)))
-        }
+        if let columns { members.add("columns", RawJSON(columns)) }
     }
 }
 

@@ -53,14 +53,14 @@ struct ErrorReason {
 
     /// The title of a page.
     private static func title(in page: String) -> String? {
-        let lower = page.lowercased()
-        // The indices differ where letters do in length.
-        let text = lower.utf8.count == page.utf8.count ? page : lower
-        guard let start = lower.firstRange(of: "<title"),
-            let open = lower[start.upperBound...].firstIndex(of: ">"),
-            let end = lower[open...].firstRange(of: "</title")
+        // In ASCII, so that the places are equal.
+        let text = Array(page.utf8)
+        let lower = text.map(\.lowercased)
+        guard let start = lower.firstRange(of: "<title".utf8),
+            let open = lower[start.upperBound...].firstIndex(of: UInt8(ascii: ">")),
+            let end = lower[open...].firstRange(of: "</title".utf8)
         else { return nil }
-        var title = String(text[text.index(after: open)..<end.lowerBound])
+        var title = String(decoding: text[(open + 1)..<end.lowerBound], as: UTF8.self)
         for (name, character) in [
             ("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&#39;", "'"), ("&nbsp;", " "),
             ("&amp;", "&"),

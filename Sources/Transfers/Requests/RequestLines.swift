@@ -19,7 +19,7 @@ extension TransferConfiguration {
     /// The texts that must not appear in a message about a request.
     func secrets(of request: TransferRequest) -> [String] {
         let proxies = [requests.proxies.http, requests.proxies.https].compactMap(\.self)
-        return (requests.fields + request.userFields).map(\.value)
+        return (requests.fields + request.userFields).filter(\.mayBeSecret).map(\.value)
             + [requests.credentials?.password].compactMap(\.self)
             + [request.url.credentials].compactMap(\.self).flatMap(TransferConfiguration.passwords)
             + proxies.flatMap { proxy in
@@ -32,7 +32,7 @@ extension TransferConfiguration {
     /// fields and their parts, credentials, and the secret parameters of the URL.
     func secretWords(of request: TransferRequest) -> [String] {
         var words = secrets(of: request)
-        for field in requests.fields + request.userFields {
+        for field in requests.fields + request.userFields where field.mayBeSecret {
             words += field.value.split { " ,;=\"".contains($0) }.map(String.init)
                 .filter { $0.utf8.count >= TransferConfiguration.shortestSecretPart }
         }
@@ -85,5 +85,14 @@ final class FieldList {
 
     deinit {
         ccurl_slist_free_all(pointer)
+    }
+}
+
+extension HeaderField {
+    /// Whether the value may grant access; others are ordinary words, also in answers.
+    fileprivate var mayBeSecret: Bool {
+        let name = name.lowercased()
+        return !["accept", "cache-control", "sec-"].contains(where: name.hasPrefix)
+            && !["dnt", "origin", "pragma", "referer", "user-agent"].contains(name)
     }
 }

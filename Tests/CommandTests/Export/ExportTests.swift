@@ -426,7 +426,7 @@ struct ExportTests {
             let result = try await shell.run()
             #expect(result.status == 0, "\(result)")
             let lines = result.output.split(separator: "\n")
-            #expect(lines.count == 4 && lines[0] == "x" && lines[2] == "x", "\(result)")
+            try #require(lines.count == 4 && lines[0] == "x" && lines[2] == "x", "\(result)")
             #expect(lines[1] == "3" && lines[3] == "1", "\(result)")
         }
     }

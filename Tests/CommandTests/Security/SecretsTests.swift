@@ -107,32 +107,6 @@ struct SecretsTests {
         origin.url(path, host: (user.map { $0 + "@" } ?? "") + "a.localhost")
     }
 
-    /// Other columns of a list may hold signed URLs, too.
-    @Test(arguments: ["plain", "encoded"])
-    func secretsInColumnsAreMaskedInReports(form: String) async throws {
-        try await withOrigin { origin in
-            let image = origin.serveImages(1)[0]
-            let signed = "https://b/x?w=1&X-Amz-Signature=SECRET"
-            let cell =
-                form == "plain"
-                ? signed
-                : try #require(signed.addingPercentEncoding(withAllowedCharacters: .alphanumerics))
-            try await withWorkspace { workspace in
-                try workspace.write(
-                    Array("url,c\n\(image),\(cell)\nhttp://127.0.0.1:1/,\(cell)\n".utf8),
-                    to: "list.csv")
-                // The image is warm in the second run.
-                for _ in 1...2 {
-                    let run = try await workspace.run("list.csv", "--report", "report.jsonl")
-                    let report = try String(
-                        contentsOfFile: "\(workspace.folder)/report.jsonl", encoding: .utf8)
-                    #expect(report.ranges(of: "\"columns\":{\"c\":").count == 2, "\(run)")
-                    #expect(report.ranges(of: "***").count == 2 && !report.contains("SECRET"))
-                }
-            }
-        }
-    }
-
     /// Secrets in files and in the manifest; none is on the command line.
     @Test func secretsInFilesAndManifestsReachOnlyTheirRecipients() async throws {
         try await withOrigin { origin in

@@ -188,8 +188,9 @@ private struct ExportFinder: Sendable {
             let place = "\(batch.manifest):\(record.line)"
             guard record.problem < 0 else {
                 let problem = batch.problems[record.problem]
+                let url = String(decoding: batch.text[record.url], as: UTF8.self)
                 var entry = MissingEntry(
-                    number: number, url: String(decoding: batch.text[record.url], as: UTF8.self),
+                    number: number, url: url == EntryBatch.missingURL ? nil : url,
                     reason: problem.failure.reason.rawValue)
                 entry.columns = problem.columns
                 findings.append(
