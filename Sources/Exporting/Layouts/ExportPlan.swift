@@ -60,6 +60,7 @@ package struct ExportPlan: Sendable {
     /// - Returns: nil, or the image that has the path with other bytes.
     package mutating func add(_ image: ExportedImage, as path: String) -> ExportedImage? {
         guard let other = place(image, at: path) else { return nil }
+        // Without another name, the first image is the one to report.
         guard let path = try? maker.otherPath(of: image) else { return other }
         return place(image, at: path)
     }

@@ -172,10 +172,10 @@ extension RedactedURL {
     /// The byte that the first three bytes encode; nil without `%` and two digits.
     private static func encodedByte(_ bytes: ArraySlice<UInt8>) -> UInt8? {
         guard bytes.count >= 3, bytes.first == Byte.percent,
-            let high = Character(Unicode.Scalar(bytes[bytes.startIndex + 1])).hexDigitValue,
-            let low = Character(Unicode.Scalar(bytes[bytes.startIndex + 2])).hexDigitValue
+            let high = bytes[bytes.startIndex + 1].hexadecimalValue,
+            let low = bytes[bytes.startIndex + 2].hexadecimalValue
         else { return nil }
-        return UInt8(high << 4 | low)
+        return high << 4 | low
     }
 
     /// The ranges of secrets, in order and apart from one another.
@@ -378,7 +378,7 @@ extension RedactedURL {
             guard run.contains(where: \.isDecimalDigit), run.contains(where: \.isLetter) else {
                 return false
             }
-            if run.count >= 16, run.allSatisfy({ Character(Unicode.Scalar($0)).isHexDigit }) {
+            if run.count >= 16, run.allSatisfy({ $0.hexadecimalValue != nil }) {
                 return true
             }
             func kind(_ byte: UInt8) -> Int {

@@ -3,8 +3,8 @@ import PrefetchModel
 
 /// The bytes behind a URL of the scheme `data` or `file`.
 ///
-/// Both are fresh for a year: a `data:` URL never changes (RFC 2397), and each run compares the tag
-/// of a file with the stored one.
+/// Both are fresh for a year: a `data:` URL never changes (RFC 2397), and each run compares the
+/// file's tag with the stored tag.
 struct LocalContent: ~Copyable {
     private enum Source: ~Copyable {
         case bytes([UInt8])
@@ -74,7 +74,7 @@ struct LocalContent: ~Copyable {
         guard parts.count == 2 else { throw Failure(.invalidEntry, "a data: URL needs a comma") }
         let attributes = parts[0].split(separator: ";", omittingEmptySubsequences: false)
         let type = attributes.first.flatMap { $0.isEmpty ? nil : String($0) } ?? "text/plain"
-        let text = parts[1].percentDecodedBytes
+        let text = parts[1].percentDecoded
         guard attributes.dropFirst().contains(where: { $0.lowercased() == "base64" }) else {
             return (text, type)
         }

@@ -62,7 +62,7 @@ package struct LocalFile: ~Copyable {
             let cause = errno == ENOENT ? "no such folder" : text(of: errno)
             throw Failure(.refusedAddress, "--files-below \(folder): \(cause)")
         }
-        let path = url.text.dropFirst("file://".utf8.count).percentDecodedBytes
+        let path = url.text.dropFirst("file://".utf8.count).percentDecoded
         guard !path.contains(0) else { throw Failure(.invalidEntry, "no path") }
         guard let place = real(path.map(CChar.init(bitPattern:)) + [0]) else {
             throw Failure(.invalidEntry, text(of: errno))
@@ -97,28 +97,5 @@ package struct LocalFile: ~Copyable {
 
     private static func text(of code: Int32) -> String {
         code == ENOENT ? "no such file" : String(cString: strerror(code))
-    }
-}
-
-extension StringProtocol {
-    /// The bytes with `%XX` decoded; other signs of per cent stay.
-    var percentDecodedBytes: [UInt8] {
-        let bytes = Array(utf8)
-        var decoded: [UInt8] = []
-        decoded.reserveCapacity(bytes.count)
-        var index = 0
-        while index < bytes.count {
-            let digits = String(decoding: bytes[(index + 1)...].prefix(2), as: UTF8.self)
-            if bytes[index] == UInt8(ascii: "%"), digits.utf8.count == 2,
-                digits.allSatisfy(\.isHexDigit), let byte = UInt8(digits, radix: 16)
-            {
-                decoded.append(byte)
-                index += 3
-            } else {
-                decoded.append(bytes[index])
-                index += 1
-            }
-        }
-        return decoded
     }
 }
