@@ -280,7 +280,7 @@ let package = Package(
             name: "prefetchTests",
             dependencies: [
                 "ConfigurationFiles", "Manifests", "Pipeline", "PrefetchModel", "TestSupport",
-                "prefetch",
+                "Threading", "prefetch",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: strict),

@@ -1,7 +1,7 @@
 // Functions and constants of the C library that Swift's Glibc module lacks, because it omits
 // feature macros or headers.
+#include <errno.h>
 #include <fcntl.h>
-#include <linux/errno.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <sched.h>
@@ -103,7 +103,11 @@ static inline int clinux_fstatfs(int descriptor, struct clinux_file_system *resu
 static inline int clinux_open_beneath(int folder, const char *path, int flags) {
     // linux/openat2.h; RESOLVE_NO_MAGICLINKS and RESOLVE_BENEATH
     struct { uint64_t flags, mode, resolve; } how = {(uint64_t)flags, 0, 0x02 | 0x08};
-    return (int)syscall(437, folder, path, &how, sizeof how);
+    // `EAGAIN`: any folder of the system was moved meanwhile, which `..` must not miss.
+    for (int attempt = 1;; attempt++) {
+        int file = (int)syscall(437, folder, path, &how, sizeof how);
+        if (file >= 0 || errno != EAGAIN || attempt == 1000) return file;
+    }
 }
 
 // fcntl.h and linux/falloc.h; the values are part of the kernel's ABI

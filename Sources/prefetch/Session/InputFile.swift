@@ -200,8 +200,8 @@ struct InputFile {
         if found >= 0 { return try checkRegular(found) }
         switch errno {
         case EXDEV: throw .outside
-        // Old kernels and some containers, and folders that are renamed during the call.
-        case ENOSYS, EPERM, EAGAIN: return try checkRegular(openWithoutLinks(path, in: parent))
+        // Old kernels and some containers.
+        case ENOSYS, EPERM: return try checkRegular(openWithoutLinks(path, in: parent))
         default: throw .system(errno: errno)
         }
     }
