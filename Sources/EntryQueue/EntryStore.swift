@@ -24,10 +24,14 @@ package final class EntryStore: QueueSpilling {
 
     private(set) var laterLines: LaterLines
 
-    /// The limits of ``bytes`` for one more entry in memory: a new one, a returning one, and a
-    /// sleeping one. Each has some room that the earlier ones leave.
-    private static let (maximumBytes, maximumBytesReturning, maximumBytesSleeping) =
-        (16 << 20, 20 << 20, 24 << 20)
+    /// The limits of ``bytes`` for one more entry in memory. Each has some room that the ones
+    /// before it leave.
+    private enum MaximumBytes {
+        static let new = 12 << 20
+        static let returning = 14 << 20
+        static let sleeping = 18 << 20
+        static let starting = 22 << 20
+    }
     private static let linkBytes = MemoryLayout<SpillLink>.size
 
     private struct Held {
@@ -128,12 +132,15 @@ package final class EntryStore: QueueSpilling {
 
     package func hasRoom(beside waiting: Int, isReturning: Bool) -> Bool {
         waiting < capacity
-            && bytes < (isReturning ? EntryStore.maximumBytesReturning : EntryStore.maximumBytes)
+            && bytes < (isReturning ? MaximumBytes.returning : MaximumBytes.new)
     }
 
     /// Whether one more entry may stay in memory outside of the queue: until its retry, its last
     /// look-up or the return of its host.
-    package var hasRoomForUnspilled: Bool { bytes < EntryStore.maximumBytesSleeping }
+    package var hasRoomForUnspilled: Bool { bytes < MaximumBytes.sleeping }
+
+    /// Whether one more entry may leave the queue. It stays in memory until its commit.
+    package var hasRoomForStart: Bool { bytes < MaximumBytes.starting }
 
     package func spill(
         _ identifier: Int, position: Int, next: SpillLink, behind last: SpillPlace?

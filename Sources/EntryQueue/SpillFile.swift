@@ -66,7 +66,10 @@ package final class SpillFile {
 
     /// Appends a record and returns its offset. After an error it is not added.
     package func append(_ record: [UInt8]) throws -> Int {
-        if descriptor < 0 { try create() }
+        if descriptor < 0 {
+            try create()
+            tail.reserveCapacity((SpillFile.tailBlocks + 1) * SpillFile.blockBytes)
+        }
         if tail.count >= SpillFile.tailBlocks * SpillFile.blockBytes { try flush() }
         let offset = end
         tail += record

@@ -192,12 +192,20 @@ extension RunCoordinator {
     }
 
     /// Whether one more image may be requested.
-    var hasRoomForTransferredImage: Bool { stages.hasRoomForImage(beside: dispatch.inFlight) }
+    var hasRoomForTransferredImage: Bool {
+        stages.hasRoomForImage(beside: dispatch.inFlight) && hasRoomForStart
+    }
+
+    /// Sleeping entries may take all the room; then one entry starts at a time.
+    private var hasRoomForStart: Bool {
+        store.hasRoomForStart
+            || dispatch.inFlight == 0 && stages.isIdle && !stages.hasUncommitted
+    }
 
     private func startDerivations() throws {
         let now = clock.now
         var begun = 0
-        while stages.hasRoomForImage(), begun < RunCoordinator.derivationsAtOnce,
+        while stages.hasRoomForImage(), hasRoomForStart, begun < RunCoordinator.derivationsAtOnce,
             stages.lookingUp < RunCoordinator.derivationsAtOnce, dispatch.hasDerivation(at: now)
         {
             try stages.startStoring()

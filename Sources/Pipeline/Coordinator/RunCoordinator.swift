@@ -156,10 +156,11 @@ package final class RunCoordinator {
             startProbes()
             if dispatch.isEmpty { pendingResults.held.removeAll().forEach(endHeld) }
         }
-        // When only commits are outstanding, nothing else is waited for: commit at once.
-        if reading.isDone || ending.takesNoEntries, dispatch.isEmpty, dispatch.inFlight == 0,
-            stages.isIdle
-        {
+        // Commit at once when nothing else is outstanding, or when entries take all their memory.
+        let isLast =
+            (reading.isDone || ending.takesNoEntries) && dispatch.isEmpty && dispatch.inFlight == 0
+            && stages.isIdle
+        if isLast || !store.hasRoomForStart {
             stages.hurry()
         }
     }

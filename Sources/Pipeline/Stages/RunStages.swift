@@ -48,6 +48,7 @@ struct RunStages {
     var hasRoomForCommit: Bool {
         storing.map { $0.writer.backlog < RunStages.commitCapacity } ?? true
     }
+    var hasUncommitted: Bool { storing.map { $0.writer.backlog.bytes > 0 } ?? false }
     var hasRoomForLookup: Bool { lookingUp < RunStages.lookupCapacity }
     var isIdle: Bool { processing == 0 && lookingUp == 0 }
     var hasStored: Bool { storing != nil }
