@@ -29,8 +29,8 @@ package final class EntryStore: QueueSpilling {
     private enum MaximumBytes {
         static let new = 12 << 20
         static let returning = 14 << 20
-        static let sleeping = 18 << 20
         static let starting = 22 << 20
+        static let sleeping = 24 << 20
     }
     private static let linkBytes = MemoryLayout<SpillLink>.size
 
