@@ -61,8 +61,9 @@ let package = Package(
         .executableTarget(
             name: "prefetch",
             dependencies: [
-                "BuildRecord", "Buckets", "CCrash", "CLinux", "CStart", "CacheStorage",
-                "ConfigurationFiles", "Exporting", "FileOutput", "Hashing", "Manifests", "Pages",
+                "BuildRecord", "Buckets", "CExit", "CLinux", "CStart", "CacheStorage",
+                "ConfigurationFiles", "Decoding", "Exporting", "FileOutput", "Hashing", "Manifests",
+                "Pages",
                 "Pipeline", "PrefetchModel", "Reporting", "Sharding", "Threading", "URLParsing",
                 "Upkeep",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
@@ -71,14 +72,16 @@ let package = Package(
         .target(
             name: "Pipeline",
             dependencies: [
-                "CZlib", "CacheStorage", "Codecs", "EntryLifecycle", "EntryQueue", "HTTPSemantics",
-                "Hashing", "PrefetchModel", "Scheduling", "Threading", "Transfers", "URLParsing",
+                "CZlib", "CacheStorage", "Codecs", "Decoding", "EntryLifecycle", "EntryQueue",
+                "HTTPSemantics", "Hashing", "PrefetchModel", "Scheduling", "Threading", "Transfers",
+                "URLParsing",
             ],
             swiftSettings: strict),
         .target(
             name: "Upkeep",
             dependencies: [
-                "CacheStorage", "Codecs", "HTTPSemantics", "Hashing", "Pipeline", "PrefetchModel",
+                "CacheStorage", "Codecs", "Decoding", "HTTPSemantics", "Hashing", "Pipeline",
+                "PrefetchModel",
                 "Scheduling", "Threading", "Transfers", "URLParsing",
             ],
             swiftSettings: strict),
@@ -137,10 +140,17 @@ let package = Package(
                 .target(name: "CWebP", condition: .when(traits: ["WebP"])),
             ],
             swiftSettings: codecs),
+        // Decoding in processes behind walls.
+        .target(
+            name: "Decoding",
+            dependencies: [
+                "CLinux", "CSandbox", "CStart", "Codecs", "PrefetchModel", "Threading",
+            ],
+            swiftSettings: strict),
         .target(
             name: "CacheStorage",
             dependencies: [
-                "CCrash", "CLinux", "CZlib", "Hashing", "PrefetchModel", "SQLite", "Threading",
+                "CLinux", "CZlib", "Hashing", "PrefetchModel", "SQLite", "Threading",
             ],
             swiftSettings: strict),
         .target(name: "SQLite", dependencies: ["CSQLite"], swiftSettings: strict),
@@ -212,7 +222,7 @@ let package = Package(
             exclude: [
                 "Export/readers.py", "Formats/differing-verdicts.tsv", "Formats/pixel-digests.py",
                 "Formats/thumbhash.py", "Install/ci-samples.py", "Install/terminal.py",
-                "Scale/merge-model.py",
+                "Scale/merge-model.py", "Security/filtered.py",
             ],
             swiftSettings: strict),
         .testTarget(
@@ -224,6 +234,13 @@ let package = Package(
         .testTarget(
             name: "ConfigurationFilesTests",
             dependencies: ["ConfigurationFiles", "PrefetchModel", "SeededRandom"],
+            swiftSettings: strict),
+        .testTarget(
+            name: "DecodingTests",
+            dependencies: [
+                "CSandbox", "Codecs", "Decoding", "PrefetchModel", "SeededRandom", "TestSupport",
+                "Threading",
+            ],
             swiftSettings: strict),
         .testTarget(
             name: "EntryLifecycleTests",
@@ -257,7 +274,8 @@ let package = Package(
         .testTarget(
             name: "PipelineTests",
             dependencies: [
-                "CacheStorage", "Codecs", "EntryLifecycle", "EntryQueue", "Hashing", "Pipeline",
+                "CacheStorage", "Codecs", "Decoding", "EntryLifecycle", "EntryQueue", "Hashing",
+                "Pipeline",
                 "PrefetchModel", "Scheduling", "SeededRandom", "Threading", "Transfers",
             ],
             swiftSettings: strict),
@@ -322,6 +340,10 @@ let package = Package(
                 "Judging/page.py", "Judging/serve.py",
             ],
             swiftSettings: strict),
+        // For the tests of the walls around decoders: what they let through, and a hostile worker.
+        .executableTarget(
+            name: "sandbox-probe", dependencies: ["CSandbox"], path: "Tests/sandbox-probe",
+            cSettings: boundary),
         // For Scripts/bench/run only.
         .executableTarget(
             name: "scheduler-bench", dependencies: ["EntryQueue", "PrefetchModel", "Scheduling"],
@@ -368,7 +390,8 @@ let package = Package(
         .target(name: "CLoader", cSettings: boundary),
         // libcurl is loaded on first use instead of linked.
         .target(name: "CCurl", dependencies: ["CLoader"], cSettings: boundary),
-        .target(name: "CCrash", cSettings: boundary),
+        .target(name: "CExit", cSettings: boundary),
+        .target(name: "CSandbox", cSettings: boundary),
         .target(name: "CStart", cSettings: boundary),
         // libarchive is loaded on first use, too.
         .target(name: "CArchive", dependencies: ["CLoader"], cSettings: boundary),

@@ -26,6 +26,9 @@ int pthread_setname_np(pthread_t thread, const char *name);
 int posix_spawn_file_actions_addclosefrom_np(posix_spawn_file_actions_t *actions, int from);
 // fcntl.h, Linux; off_t has 64 bits on the supported platforms
 int fallocate(int descriptor, int mode, off_t offset, off_t length);
+// sys/mman.h, Linux
+int memfd_create(const char *name, unsigned int flags);
+void *mremap(void *old, size_t old_size, size_t new_size, int flags, ...);
 // stdlib.h, Linux
 int mkostemp(char *path, int flags);
 // stdio.h, Linux
@@ -44,6 +47,22 @@ static inline int clinux_is_refusal(int error) {
         return 1;
     default: return 0;
     }
+}
+
+/// Gives a mapping of a memfd another size, perhaps at another address; MAP_FAILED with `errno`.
+static inline void *clinux_resize_mapping(void *old, size_t old_size, size_t new_size) {
+    return mremap(old, old_size, new_size, 1 /* MREMAP_MAYMOVE */);
+}
+
+/// Creates a memfd that takes seals. Returns its descriptor, or -1 with `errno`.
+static inline int clinux_memory(const char *name) {
+    return memfd_create(name, 3u /* MFD_CLOEXEC | MFD_ALLOW_SEALING */);
+}
+
+/// Fixes the size of a memfd. With `is_final`, only existing mappings can still write to it
+/// (fcntl(2), F_SEAL_FUTURE_WRITE, Linux 5.1). Returns 0, or -1 with `errno`.
+static inline int clinux_seal(int memory, int is_final) {
+    return fcntl(memory, 1033 /* F_ADD_SEALS */, is_final ? 1 | 2 | 4 | 16 : 1 | 2 | 4);
 }
 
 /// `syncfs`, or `sync` where that is refused. Returns 0, or -1 with `errno`.

@@ -17,6 +17,9 @@ package enum CodecError: Error, Hashable, Sendable {
     case outOfMemory(String)
     /// Valid pixels could not be encoded: a bug in this program.
     case encodingFailed(String)
+    /// The process that decoded it has ended. The text names the signal; its number is 0 for an
+    /// exit.
+    case crashed(String, signal: Int32)
     /// Stopped by ``Cancellation``; says nothing about the image.
     case cancelled
 }
@@ -73,7 +76,7 @@ extension CodecError: CustomStringConvertible {
         switch self {
         case .notAnImage(let text), .unsupported(let text), .tooManyPixels(let text),
             .limitExceeded(let text), .corrupt(let text, _), .outOfMemory(let text),
-            .encodingFailed(let text), .leftOut(_, let text):
+            .encodingFailed(let text), .leftOut(_, let text), .crashed(let text, _):
             text
         case .cancelled: "cancelled"
         }
@@ -94,7 +97,7 @@ package struct ImageWarning: Hashable, Sendable {
     package static let unendedImageData = ImageWarning(
         text: "the image data has all rows, but not its own end")
 
-    init(text: String, lacksEnd: Bool = false) {
+    package init(text: String, lacksEnd: Bool = false) {
         self.text = text
         self.lacksEnd = lacksEnd
     }

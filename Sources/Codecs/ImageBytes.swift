@@ -14,6 +14,14 @@ package final class ImageBytes: @unchecked Sendable {
         self.count = count
     }
 
+    /// Copies bytes; nil if memory is short.
+    package init?(copying bytes: UnsafeRawBufferPointer) {
+        guard let start = malloc(max(bytes.count, 1)) else { return nil }
+        if let base = bytes.baseAddress { memcpy(start, base, bytes.count) }
+        self.start = start
+        count = bytes.count
+    }
+
     /// Concatenates copies of the pieces. `purpose` continues the error `no memory for`.
     init(
         joining pieces: [ImagePiece], of source: UnsafeRawBufferPointer,

@@ -1,5 +1,5 @@
 import ArgumentParser
-internal import CCrash
+import Decoding
 import FileOutput
 import Glibc
 import PrefetchModel
@@ -54,8 +54,8 @@ struct Prefetch: ParsableCommand {
         // Writes report a closed pipe and a file-size limit as errors.
         signal(SIGPIPE, SIG_IGN)
         signal(SIGXFSZ, SIG_IGN)
-        ccrash_install()
         FreedMemory.returnLargeBlocks()
+        DecodingWorker.serveIfAsked()
         OpenFiles.raiseLimit()
         let arguments = CommandArguments.normalized(
             ProcessArguments.all, subcommands: subcommands)

@@ -40,7 +40,9 @@ struct DescriptorBudgetTests {
     @Test func moreDescriptorsMeanMoreTransfers() throws {
         let wanted = DescriptorBudget(codecWorkers: 4, transfers: 200)
         var last = 0
-        for available in stride(from: 20, through: wanted.total + 10, by: 10) {
+        for available in stride(
+            from: DescriptorBudget.minimum.total, through: wanted.total + 10, by: 10)
+        {
             let fitted = try #require(wanted.fitted(to: available))
             #expect(fitted.transfers >= last - 1)
             last = max(last, fitted.transfers)

@@ -1,3 +1,4 @@
+import Decoding
 import EntryLifecycle
 import Hashing
 import Scheduling
@@ -349,6 +350,7 @@ final class FakeRun: EventSource, StageProviding, RunRecording, RunObserving {
 
     private final class Images: ImageProcessing {
         let workers = 2
+        let sandbox = SandboxState.off
         private let run: FakeRun
         init(run: FakeRun) { self.run = run }
         func enqueue(_ job: CodecJob) { run.pending.append(.job(job)) }

@@ -127,7 +127,8 @@ struct ReportWriterTests {
             Set(object.keys) == [
                 "type", "schema_version", "entries", "outcomes", "reasons", "requests",
                 "bytes_received", "bytes_stored", "started_at", "elapsed_ms", "entries_per_second",
-                "bytes_per_second", "exit_status", "cache_dir", "message", "signal", "outage",
+                "bytes_per_second", "exit_status", "cache_dir", "sandbox", "message", "signal",
+                "outage",
                 "known_failures", "skipped", "variants_made", "exclusions", "not_decoded", "pruned",
                 "hosts",
                 "pauses", "lists", "ended_by", "partial_list",

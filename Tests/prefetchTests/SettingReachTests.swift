@@ -55,7 +55,7 @@ struct SettingReachTests {
         "retry": "4", "retry-delay": "2s", "max-retry-after": "1m", "host-timeout": "9s",
         "connect-timeout": "3s", "stall-timeout": "4s", "timeout": "6s", "limit-rate": "2MiB",
         "max-filesize": "1MiB", "max-row-size": "1MiB", "max-pixels": "1000",
-        "max-decode-time": "3s", "memory": "64MiB",
+        "max-decode-time": "3s", "memory": "64MiB", "sandbox": "require",
         "max-redirects": "3", "limit": "5", "deadline": "1h", "until": "06:00", "jitter": "1s",
         "include": "*.a", "exclude": "*.b", "robots-directives": "noai", "min-size": "3x3",
         "max-aspect": "2", "min-bytes": "10", "header": "X-A: b", "user-agent": "a",

@@ -11,7 +11,7 @@ import Synchronization
 /// DIR/prefetch.sqlite (-wal, -shm)     metadata, see `Schema.swift`
 /// DIR/lock                             held (flock) by the run that writes
 /// DIR/unlogged                         runs that a full disk ended, see `UnloggedRuns.swift`
-/// DIR/crashes                          digests of images that crashed a run, see `CrashLog.swift`
+/// DIR/crashes                          images that crashed a decoder, see `CrashLog.swift`
 /// DIR/suspect                          a command found damage in the database; the next run checks
 /// DIR/prefetch.sqlite.damaged-<time>   a replaced, damaged database (-wal)
 /// DIR/snapshot.sqlite                  the daily copy of the database
@@ -276,6 +276,17 @@ package final class CacheDirectory: Sendable {
             try CacheDirectory.writeAll(bytes, to: number, path: path)
             return true
         }
+    }
+
+    /// Adds a line to a file, which is created when needed.
+    func append(_ line: String, to name: String) throws(StorageError) {
+        let number = openat(
+            handle.number, name, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC,
+            creationMode)
+        guard number >= 0 else { throw .system("open", path(of: name)) }
+        let file = FileDescriptor(number, path: path(of: name))
+        try giveMode(toNewFile: number, path: file.path)
+        try CacheDirectory.writeAll(Array(line.utf8), to: number, path: file.path)
     }
 
     /// Makes a file that `fill` writes. Returns the result of `fill`: false drops the file. With

@@ -1,18 +1,19 @@
-internal import CCrash
+import Glibc
 package import PrefetchModel
 import Synchronization
 
-/// The file `DIR/crashes`: images that crashed a run while they were decoded, which later runs
-/// skip. One line each, added by the fault handler (see `ccrash.h`): the SHA-256 of the bytes in
-/// hexadecimal digits, seconds since 1970 UTC and the signal's number, separated by spaces. The
-/// next run that decodes something removes malformed lines and those older than ``lifetime``.
+/// The file `DIR/crashes`: images that crashed a decoder, which later runs skip. One line each: the
+/// SHA-256 of the bytes in hexadecimal digits, seconds since 1970 UTC and the number of the signal,
+/// or 0, separated by spaces. The next run that decodes something removes malformed and expired
+/// lines, see ``lifetime``.
 package final class CrashLog: Sendable {
     package struct Crash: Hashable, Sendable, CustomStringConvertible {
         package let time: Timestamp
         package let signal: Int32
 
         package var description: String {
-            "decoding it ended the program at \(time) by signal \(signal); --retry-failed tries it again"
+            "its decoder crashed at \(time)" + (signal > 0 ? " by signal \(signal)" : "")
+                + "; --retry-failed tries it again"
         }
     }
 
@@ -20,8 +21,10 @@ package final class CrashLog: Sendable {
 
     package static let fileName = "crashes"
 
-    /// Room for more than ten thousand lines. Each one costs a run.
-    private static let mostBytes = 1 << 20
+    /// Room for ``mostCrashes``, and as many malformed lines.
+    private static let mostBytes = 2 << 20
+    /// More are not noted: a list may have any number of hostile images.
+    private static let mostCrashes = 10_000
 
     private struct KnownCrashes {
         var crashes: [ContentDigest: Crash] = [:]
@@ -106,32 +109,29 @@ package final class CrashLog: Sendable {
         state.withLock { $0.crashes[digest] }
     }
 
-    /// Calls `body`, which decodes the bytes of this digest on this thread. A fault in it is logged
-    /// if the handlers are installed. When it returns, earlier crashes of the digest are forgotten.
-    package func whileDecoding<Result>(_ digest: ContentDigest, _ body: () -> Result) -> Result {
-        digest.withBytes { bytes in
-            if let start = bytes.baseAddress {
-                ccrash_enter(start.assumingMemoryBound(to: UInt8.self))
+    /// Notes the outcome of decoding these bytes: a crash by a signal, or 0, written before it
+    /// returns; nil removes earlier crashes.
+    package func note(_ signal: Int32?, of digest: ContentDigest) throws(StorageError) {
+        guard let signal else {
+            return state.withLock { state in
+                if !state.crashes.isEmpty, state.crashes.removeValue(forKey: digest) != nil {
+                    state.isChanged = true
+                }
             }
         }
-        let result = body()
-        ccrash_leave()
-        state.withLock { state in
-            if !state.crashes.isEmpty, state.crashes.removeValue(forKey: digest) != nil {
-                state.isChanged = true
-            }
+        let crash = Crash(time: Timestamp(seconds: Int64(time(nil))), signal: signal)
+        let isNoted = state.withLock { state in
+            let isNoted = state.crashes.count < CrashLog.mostCrashes
+            if isNoted { state.crashes[digest] = crash }
+            return isNoted
         }
-        return result
-    }
-
-    /// Begins to log faults in this file, until ``end()``.
-    package func begin() {
-        ccrash_set_file(directory.handle.number, CrashLog.fileName)
+        guard isNoted else { return }
+        try directory.append(
+            "\(digest) \(crash.time.milliseconds / 1000) \(signal)\n", to: CrashLog.fileName)
     }
 
     /// Removes malformed and expired lines.
     package func end() throws(StorageError) {
-        ccrash_set_file(-1, "")
         let state = state.withLock { $0 }
         guard state.isChanged else { return }
         guard !state.crashes.isEmpty else { return try directory.remove(CrashLog.fileName) }

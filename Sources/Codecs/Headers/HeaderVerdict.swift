@@ -69,12 +69,17 @@ package enum HeaderVerdict: Hashable, Sendable {
     /// the whole too, and only for facts that can no longer change. Every format is read from front
     /// to back, and every error except truncation is raised at the byte that causes it.
     ///
+    /// Formats without an own reader pass.
+    ///
     /// `totalBytes` is the length of the whole body; nil if unknown.
     package init(
         onBeginning beginning: UnsafeRawBufferPointer, totalBytes: Int? = nil,
         under rules: HeaderRules
     ) {
         self.init(on: beginning) { () throws(CodecError) in
+            guard try acceptedFormat(of: beginning, rules.others).hasOwnReader else {
+                return .passed
+            }
             var image = try header(
                 of: beginning, limits: rules.limits, recipes: rules.recipes, others: rules.others)
             image.sourceBytes = max(totalBytes ?? 0, beginning.count)
@@ -111,7 +116,7 @@ package enum HeaderVerdict: Hashable, Sendable {
                 self = .refused(error)
             case .corrupt(_, isTruncated: true): self = .undecided
             // Whether a damaged image is truncated is known only at its end.
-            case .corrupt, .outOfMemory, .encodingFailed, .cancelled: self = .passed
+            case .corrupt, .outOfMemory, .encodingFailed, .crashed, .cancelled: self = .passed
             }
         }
     }

@@ -1,14 +1,38 @@
 internal import CPNG
-internal import PrefetchModel
+package import PrefetchModel
 
-// Trials of the libraries: whether each decodes a tiny picture.
+// Trials of the libraries: whether each decodes a tiny picture, and makes one.
 extension CodecLibraries {
     /// The decoders that fail, by library version, with the reason: `png/1.6.48: out of place`.
-    package static var failingDecoders: [String] {
-        ImageFormat.allCases.compactMap { format in
-            guard let codec = format.codec, let text = tinyPicture(of: format) else { return nil }
-            let bytes = Array(text.utf8).withUnsafeBytes { [UInt8](base64: $0) } ?? []
+    package static func failingDecoders(
+        among formats: [ImageFormat] = ImageFormat.allCases
+    ) -> [String] {
+        formats.compactMap { format in
+            guard let codec = format.codec, let bytes = tinyPicture(format) else { return nil }
             return trialFailure(of: bytes, codec).map { "\(codec.decoder()): \($0)" }
+        }
+    }
+
+    /// The formats with an encoder that fails.
+    package static func failingEncoders(among formats: [ImageFormat]) -> [ImageFormat] {
+        formats.filter { format in
+            guard format.codec != nil, let encoding = Recipe.Encoding(rawValue: format.rawValue)
+            else { return false }
+            var recipe = Recipe(encoding: encoding)
+            recipe.transformations = [.resize(.fit(width: 2, height: 2))]
+            return tinyPicture(.bmp)?.withUnsafeBytes { bytes in
+                let entry = (try? Codecs.header(of: bytes)).flatMap {
+                    try? ImageProcessor.process(bytes, header: $0, recipes: [recipe])
+                }
+                guard case .success? = entry?.results.first else { return true }
+                return false
+            } ?? true
+        }
+    }
+
+    private static func tinyPicture(_ format: ImageFormat) -> [UInt8]? {
+        tinyPicture(of: format).flatMap { text in
+            Array(text.utf8).withUnsafeBytes { [UInt8](base64: $0) }
         }
     }
 

@@ -50,6 +50,26 @@ package enum CodecLibraries {
                 ?? "liblcms2 cannot be loaded: \(LittleCMS.missing ?? "")")
         return lines
     }
+    /// Loads the libraries that are otherwise loaded on first use. libavif and the libraries behind
+    /// it are by far the largest; ``needsAVIF(_:_:)`` tells whether an image needs them.
+    package static func load(avif: Bool) {
+        _ = LittleCMS.missing
+        #if AVIF
+            if avif { _ = LibAVIF.missing }
+        #endif
+    }
+
+    /// Whether libavif decodes the image or makes one of its results.
+    package static func needsAVIF(_ source: UnsafeRawBufferPointer, _ recipes: [Recipe]) -> Bool {
+        sniffed(source) == .avif || recipes.contains(where: needsAVIF)
+    }
+
+    /// Whether libavif may make a result by this recipe, of an image of any other format.
+    package static func needsAVIF(_ recipe: Recipe) -> Bool {
+        recipe.encoding == .avif
+            || recipe.encoding == .auto && recipe.allowedFormats.contains(.avif)
+    }
+
     /// The files of all libraries that were loaded on first use, of other modules too.
     package static var loadedFiles: [String] {
         Array(

@@ -28,6 +28,11 @@ extension ImageFormat {
     }
 }
 
+extension ImageFormat {
+    /// Whether headers are read without the decoder's library. The others are read in workers only.
+    package var hasOwnReader: Bool { self != .avif }
+}
+
 extension SameRule {
     static let webP = keptUnlessFiner(encodedAs: .webp)
     static let gif = kept(orEncodedAs: .png)

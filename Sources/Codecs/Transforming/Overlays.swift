@@ -21,6 +21,15 @@ package struct Overlays: Sendable {
         pictures[digest] = try OverlayPicture(file)
     }
 
+    /// The pictures, for another process.
+    package var samples: [(digest: ContentDigest, picture: OverlayPicture)] {
+        pictures.map { ($0.key, $0.value) }
+    }
+
+    package mutating func add(_ picture: OverlayPicture, _ digest: ContentDigest) {
+        pictures[digest] = picture
+    }
+
     /// - Throws: `unsupported` for a digest of no file of this run.
     func picture(_ digest: ContentDigest) throws(CodecError) -> OverlayPicture {
         guard let picture = pictures[digest] else {
@@ -35,10 +44,16 @@ package struct Overlays: Sendable {
 }
 
 /// 8-bit red, green, blue and alpha in sRGB, EXIF orientation applied.
-struct OverlayPicture: Sendable {
-    let widthInPixels: Int
-    let heightInPixels: Int
-    private let samples: [UInt8]
+package struct OverlayPicture: Sendable {
+    package let widthInPixels: Int
+    package let heightInPixels: Int
+    package let samples: [UInt8]
+
+    package init(widthInPixels: Int, heightInPixels: Int, samples: [UInt8]) {
+        self.widthInPixels = widthInPixels
+        self.heightInPixels = heightInPixels
+        self.samples = samples
+    }
 
     fileprivate init(_ file: UnsafeRawBufferPointer) throws(CodecError) {
         var limits = CodecLimits()

@@ -1,7 +1,7 @@
 package import PrefetchModel
 
 package struct ProcessedEntry: Sendable {
-    package let header: ImageHeader
+    package let source: ImageDescription
     /// Whether pixels or coefficients were decoded, beyond following the structure.
     package let isDecoded: Bool
     /// Processor time for all results that were made.
@@ -13,20 +13,59 @@ package struct ProcessedEntry: Sendable {
     package let placeholder: Placeholder?
     /// Faults of the source that lose no pixel, and losses that the pixels do not show.
     package let warning: ImageWarning?
+
+    package init(
+        source: ImageDescription, isDecoded: Bool, decodeDuration: Duration,
+        encodeDuration: Duration, results: [Result<ProcessedImage, CodecError>],
+        placeholder: Placeholder?, warning: ImageWarning?
+    ) {
+        self.source = source
+        self.isDecoded = isDecoded
+        self.decodeDuration = decodeDuration
+        self.encodeDuration = encodeDuration
+        self.results = results
+        self.placeholder = placeholder
+        self.warning = warning
+    }
+}
+
+/// The format of an image, and its size as displayed, with the orientation applied; 0 if unknown.
+package struct ImageDescription: Hashable, Sendable {
+    package let format: ImageFormat
+    package let widthInPixels: Int
+    package let heightInPixels: Int
+
+    package init(format: ImageFormat, widthInPixels: Int, heightInPixels: Int) {
+        self.format = format
+        self.widthInPixels = widthInPixels
+        self.heightInPixels = heightInPixels
+    }
+
+    package init(_ header: ImageHeader) {
+        format = header.format
+        (widthInPixels, heightInPixels) = header.displayedSize
+    }
 }
 
 extension ProcessedEntry {
+    package init(header: ImageHeader, placeholder: Placeholder) {
+        self.init(
+            source: ImageDescription(header), isDecoded: true, decodeDuration: .zero,
+            encodeDuration: .zero, results: [], placeholder: placeholder, warning: nil)
+    }
+
     /// A single result that was refused beforehand.
     package init(header: ImageHeader, refusing error: CodecError) {
         self.init(
-            header: header, isDecoded: false, decodeDuration: .zero, encodeDuration: .zero,
+            source: ImageDescription(header), isDecoded: false, decodeDuration: .zero,
+            encodeDuration: .zero,
             results: [.failure(error)], placeholder: nil, warning: nil)
     }
 
     /// Joins results of the same image that were made one after the other.
     package init(header: ImageHeader, joining entries: [ProcessedEntry]) {
         self.init(
-            header: header, isDecoded: entries.contains(where: \.isDecoded),
+            source: ImageDescription(header), isDecoded: entries.contains(where: \.isDecoded),
             decodeDuration: entries.reduce(.zero) { $0 + $1.decodeDuration },
             encodeDuration: entries.reduce(.zero) { $0 + $1.encodeDuration },
             results: entries.flatMap(\.results),
@@ -109,7 +148,7 @@ package enum ImageProcessor {
         }
         let images = results.values.compactMap { try? $0.get() }
         return ProcessedEntry(
-            header: header, isDecoded: work.isDecoded,
+            source: ImageDescription(header), isDecoded: work.isDecoded,
             decodeDuration: images.reduce(.zero) { $0 + $1.decodeDuration },
             encodeDuration: images.reduce(.zero) { $0 + $1.encodeDuration },
             results: distinct.places.compactMap { results[$0] },
@@ -132,7 +171,8 @@ package enum ImageProcessor {
             keeping: header, as: .source, isDecoded: false, decodeDuration: .zero,
             encodeDuration: .zero)
         return ProcessedEntry(
-            header: header, isDecoded: false, decodeDuration: .zero, encodeDuration: .zero,
+            source: ImageDescription(header), isDecoded: false, decodeDuration: .zero,
+            encodeDuration: .zero,
             results: Array(repeating: .success(image), count: count), placeholder: nil,
             warning: warning)
     }

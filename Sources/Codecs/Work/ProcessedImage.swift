@@ -42,6 +42,19 @@ package struct ProcessedImage: Sendable {
 }
 
 extension ProcessedImage {
+    /// An image that another process made.
+    package init(
+        output: Output, format: ImageFormat, isDecoded: Bool, displayedSize: (Int, Int),
+        orientation: Int, framesOfSource: Int?, durations: (Duration, Duration),
+        colour: ColourTreatment?
+    ) {
+        self.init(
+            output: output, format: format, isDecoded: isDecoded, widthInPixels: displayedSize.0,
+            heightInPixels: displayedSize.1, orientation: orientation,
+            framesOfSource: framesOfSource, decodeDuration: durations.0,
+            encodeDuration: durations.1, colour: colour)
+    }
+
     /// An image with the source's own rows and orientation.
     init(
         keeping header: ImageHeader, as output: Output, isDecoded: Bool = true,

@@ -4,11 +4,11 @@
 /// the run's own files and one of each part.
 package struct DescriptorBudget: Equatable {
     /// The cache's folders, lock and database, the coordinator's connection, the report, the
-    /// queue's temporary file.
-    static let ownFiles = 11
+    /// queue's temporary file, and the start of a decoder.
+    static let ownFiles = 17
     static let filesOfReader = 2
-    /// A temporary file and its target folder.
-    static let filesOfCodecWorker = 2
+    /// A temporary file and its target folder, and a decoder's socket.
+    static let filesOfCodecWorker = 3
     /// libcurl's wake-up descriptors, and a certificate file, a hosts file or a library being
     /// loaded.
     static let filesOfTransfers = 3
@@ -17,6 +17,7 @@ package struct DescriptorBudget: Equatable {
 
     static let maximumReaders = 4
     static let maximumFolders = 256
+    static let maximumSharedBodies = 32
 
     var readers: Int
     var codecWorkers: Int
@@ -24,6 +25,8 @@ package struct DescriptorBudget: Equatable {
     /// Connections kept for later transfers, including the ones in use.
     var connections: Int
     var folders: Int
+    /// Bodies in memory that decoders can read; none if descriptors are short.
+    var sharedBodies = DescriptorBudget.maximumSharedBodies
 
     package init(codecWorkers: Int, transfers: Int) {
         readers = min(codecWorkers, DescriptorBudget.maximumReaders)
@@ -38,6 +41,7 @@ package struct DescriptorBudget: Equatable {
         minimum.connections = 0
         // The worker has its own.
         minimum.folders = 0
+        minimum.sharedBodies = 0
         return minimum
     }()
 
@@ -45,7 +49,7 @@ package struct DescriptorBudget: Equatable {
         DescriptorBudget.ownFiles + readers * DescriptorBudget.filesOfReader
             + codecWorkers * DescriptorBudget.filesOfCodecWorker
             + DescriptorBudget.filesOfTransfers + transfers * DescriptorBudget.socketsOfTransfer
-            + connections + folders
+            + connections + folders + sharedBodies
     }
 
     /// Fits the budget to the available descriptors: a quarter for threads, and half of the rest

@@ -1,4 +1,5 @@
 package import CacheStorage
+package import Decoding
 import EntryLifecycle
 package import HTTPSemantics
 package import PrefetchModel
@@ -156,6 +157,7 @@ package struct ImageRules: Sendable {
     package var maximumDecodeTime: Duration = .seconds(30)
     /// The memory budget of all stages: a quarter for bodies, the rest for pixels.
     package var memory: ByteCount = .mebibytes(256)
+    package var sandbox = SandboxMode.auto
 
     package init() {}
 

@@ -1,5 +1,6 @@
 package import CacheStorage
 import Codecs
+import Decoding
 import HTTPSemantics
 import Hashing
 package import PrefetchModel
@@ -88,6 +89,7 @@ package struct RunConfiguration: Sendable {
         var settings = TransferConfiguration(userAgent: userAgent)
         settings.limits = limits
         settings.bodyBudget = images.bodyBudget
+        settings.sharedBodies = images.sandbox == .off ? 0 : descriptors.sharedBodies
         settings.rateLimit = hosts.rateLimit
         settings.maximumIdleConnections = keptConnections
         settings.requests = requests

@@ -1,4 +1,5 @@
 import CacheStorage
+import Decoding
 import EntryLifecycle
 import EntryQueue
 import PrefetchModel
@@ -302,6 +303,7 @@ package final class RunCoordinator {
             exitStatus: exitStatus, cacheDirectory: rules.cacheDirectory)
         if let outages { summary.note(outages) }
         summary.lostVariants = ledger.lostVariants
+        summary.sandbox = (stages.sandbox.text, stages.sandbox.isLess)
         summary.reusedKeys = reading.reusedKeys
         summary.hosts = hostPaces
         summary.hasSeveralVariants = rules.variants.count > 1 || ledger.sharesDownloads

@@ -1,5 +1,6 @@
 package import CacheStorage
 package import Codecs
+package import Decoding
 import EntryLifecycle
 package import Hashing
 package import PrefetchModel
@@ -12,6 +13,8 @@ import Transfers
 extension CodecStage {
     private struct SourceBytes {
         let bytes: UnsafeRawBufferPointer
+        /// See ``Transfers/Body/sealedDescriptor``.
+        var descriptor: Int32?
         let digest: ContentDigest
         let originURL: String
         let isFramed: Bool
@@ -24,7 +27,9 @@ extension CodecStage {
         guard try complete(download) else { return job.ended(.partDamaged) }
         return try download.body.withUnsafeBytes { body in
             guard let filter = job.variants.primary.recipe.bodyFilter else {
-                return try process(download, job, body, isContinued: isContinued, hasher: hasher)
+                return try process(
+                    download, job, body, download.body.sealedDescriptor, isContinued: isContinued,
+                    hasher: hasher)
             }
             let image = try filters.image(of: body, by: filter) {
                 download.body.reserve(derivedBytes: $0)
@@ -37,7 +42,7 @@ extension CodecStage {
 
     private func process(
         _ download: CodecJob.Download, _ job: CodecJob, _ bytes: UnsafeRawBufferPointer,
-        isContinued: Bool, hasher: borrowing SHA256Hasher
+        _ descriptor: Int32? = nil, isContinued: Bool, hasher: borrowing SHA256Hasher
     ) throws -> CodecCompletion {
         guard download.hasFramedBody || statesItsEnd(bytes) else {
             throw Failure(
@@ -55,7 +60,8 @@ extension CodecStage {
         return try make(
             job,
             of: SourceBytes(
-                bytes: bytes, digest: digest, originURL: download.originURL,
+                bytes: bytes, descriptor: descriptor, digest: digest,
+                originURL: download.originURL,
                 isFramed: download.hasFramedBody),
             kept: kept,
             // A body that does not yield a stored variant must not replace a good copy. A body
@@ -156,21 +162,21 @@ extension CodecStage {
         if let crash = crashes.crash(of: source.digest), !retriesCrashes {
             throw Failure(.unsupportedImage, crash.description)
         }
-        let outcome = crashes.whileDecoding(source.digest) {
-            Result { () throws(CodecError) in
-                try processor.process(
-                    source.bytes, recipes, isNew: isNew, cancellation: cancellation)
-            }
+        let result = Result {
+            try processor.perform(
+                isNew ? .new(recipes) : .stored(recipes), on: source.bytes,
+                at: source.descriptor, cancellation: cancellation)
         }
-        switch outcome {
-        case .failure(.cancelled): throw CodecError.cancelled
-        case .failure(let error):
-            throw error.failure(of: source.bytes, hasFramedBody: source.isFramed)
-        case .success(let processed):
+        if result.isAboutImage { try crashes.note(result.crashSignal, of: source.digest) }
+        do {
+            let processed = try result.get()
             if !source.isFramed, let warning = processed.warning, warning.lacksEnd {
                 throw Failure(.interrupted, warning.text)
             }
             return processed
+        } catch let error as CodecError {
+            if case .cancelled = error { throw error }
+            throw error.failure(of: source.bytes, hasFramedBody: source.isFramed)
         }
     }
 
@@ -254,7 +260,7 @@ extension CodecError {
     package var framedFailure: Failure {
         switch self {
         case .notAnImage(let message): Failure(.notAnImage, message)
-        case .unsupported(let message), .limitExceeded(let message):
+        case .unsupported(let message), .limitExceeded(let message), .crashed(let message, _):
             Failure(.unsupportedImage, message)
         case .tooManyPixels(let message): Failure(.tooManyPixels, message)
         case .corrupt(let message, _): Failure(.corruptImage, message)
@@ -266,72 +272,23 @@ extension CodecError {
     }
 }
 
-/// Processes images by the rules of a run, within its memory budget. Any thread may use it.
-package struct BudgetedImageProcessor: Sendable {
-    private let rules: HeaderRules
-    private let makesPlaceholders: Bool
-    private let overlays: Overlays
-    private let pixels: MemoryBudget
-
-    package init(_ images: ImageRules) {
-        rules = images.headerRules
-        makesPlaceholders = images.makesPlaceholders
-        overlays = images.overlayFiles.overlays
-        pixels = MemoryBudget(total: rules.memory)
-    }
-
-    /// Decodes or checks the source and makes a result for each recipe: from one decode, or one by
-    /// one where that takes too much memory. Waits for its share of the memory.
-    ///
-    /// The filters apply only if `isNew`: stored images were wanted, and stay.
-    package func process(
-        _ bytes: UnsafeRawBufferPointer, _ recipes: [Recipe], isNew: Bool,
-        cancellation: Cancellation
-    ) throws(CodecError) -> ProcessedEntry {
-        let header = try Codecs.header(
-            of: bytes, limits: rules.limits, recipes: recipes, others: rules.others)
-        if isNew { try rules.filter(header) }
-        if let processed = try decoded(bytes, header, recipes, cancellation) { return processed }
-        guard recipes.count > 1 else {
-            throw rules.refusal(of: header, needing: need(of: header, recipes))
-        }
-        let entries = try recipes.map { recipe throws(CodecError) in
-            try decoded(bytes, header, [recipe], cancellation)
-                ?? ProcessedEntry(
-                    header: header,
-                    refusing: rules.refusal(
-                        of: header, needing: need(of: header, [recipe])))
-        }
-        return ProcessedEntry(header: header, joining: entries)
-    }
-
-    private func decoded(
-        _ bytes: UnsafeRawBufferPointer, _ header: ImageHeader, _ recipes: [Recipe],
-        _ cancellation: Cancellation
-    ) throws(CodecError) -> ProcessedEntry? {
-        let need = need(of: header, recipes)
-        guard need <= rules.memory(for: header).bytes else { return nil }
-        return try pixels.withReservation(of: need) { () throws(CodecError) in
-            try ImageProcessor.process(
-                bytes, header: header, recipes: recipes, limits: rules.limits, check: rules.check,
-                memoryBytes: need, overlays: overlays, wantsPlaceholder: makesPlaceholders,
-                cancellation: cancellation)
-        }
-    }
-
-    private func need(of header: ImageHeader, _ recipes: [Recipe]) -> Int {
-        ImageProcessor.memoryNeed(
-            of: header, for: recipes, check: rules.check, within: rules.memory(for: header).bytes)
+extension BudgetedImageProcessor {
+    package convenience init(_ images: ImageRules) {
+        self.init(
+            DecodingRules(
+                header: images.headerRules, makesPlaceholders: images.makesPlaceholders,
+                overlays: images.overlayFiles.overlays),
+            sandbox: images.sandbox)
     }
 }
 
 extension SourceImage {
     package init(_ processed: ProcessedEntry, digest: ContentDigest, size: ByteCount) {
-        let header = processed.header
-        let (width, height) = header.displayedSize
+        let source = processed.source
         self.init(
-            digest: digest, format: header.format, widthInPixels: width, heightInPixels: height,
-            size: size, placeholder: processed.placeholder, warning: processed.warning?.text)
+            digest: digest, format: source.format, widthInPixels: source.widthInPixels,
+            heightInPixels: source.heightInPixels, size: size, placeholder: processed.placeholder,
+            warning: processed.warning?.text)
     }
 }
 

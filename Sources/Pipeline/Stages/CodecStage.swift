@@ -1,5 +1,6 @@
 import CacheStorage
 import Codecs
+import Decoding
 import EntryLifecycle
 import Hashing
 import PrefetchModel
@@ -178,7 +179,9 @@ final class CodecStage: ImageProcessing, Sendable {
     func start(_ count: Int) throws {
         for number in 0..<count {
             do {
-                let thread = try OwnedThread(name: "codec \(number)") { [self] in work() }
+                let thread = try OwnedThread(name: "codec \(number)") { [self] in
+                    work(isFirst: number == 0)
+                }
                 state.withLock { $0.threads.append(thread) }
             } catch {
                 if number == 0 { throw error }
@@ -188,6 +191,7 @@ final class CodecStage: ImageProcessing, Sendable {
     }
 
     var workers: Int { state.withLock { $0.threads.count } }
+    var sandbox: SandboxState { processor.sandbox }
 
     func enqueue(_ job: CodecJob) {
         state.updateForOne { $0.jobs.append(job) }
@@ -216,9 +220,14 @@ final class CodecStage: ImageProcessing, Sendable {
         }
         for thread in threads { thread.join() }
         filters.finish()
+        processor.finish()
     }
 
-    private func work() {
+    /// Takes jobs until the end. The first thread starts a decoder while the first response is on
+    /// its way; the others start theirs with a job.
+    private func work(isFirst: Bool) {
+        // An error ends the run with the first image.
+        if isFirst { try? processor.prepare() }
         let hasher = SHA256Hasher()
         var done: [CodecCompletion] = []
         var firstDone = ContinuousClock.now

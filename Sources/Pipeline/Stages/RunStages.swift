@@ -1,4 +1,5 @@
 import CacheStorage
+import Decoding
 import EntryLifecycle
 import PrefetchModel
 import Threading
@@ -52,6 +53,7 @@ struct RunStages {
     var hasRoomForLookup: Bool { lookingUp < RunStages.lookupCapacity }
     var isIdle: Bool { processing == 0 && lookingUp == 0 }
     var hasStored: Bool { storing != nil }
+    var sandbox: SandboxState { storing?.images.sandbox ?? .unused }
     var knowsCrashes: Bool { storing?.knowsCrashes == true }
 
     // MARK: Work
@@ -198,7 +200,6 @@ struct LiveStages: StageProviding {
         // The run's row, before its first file: it tells the next run to look for orphaned files.
         if configuration.storing.durability != .off { try cache.database.synchronizeLog() }
         let crashes = try CrashLog(directory: cache.directory, at: wallClock())
-        crashes.begin()
         var writing = MetadataWriter.WriterConfiguration()
         writing.durability = configuration.storing.durability
         writing.maximumSize = configuration.storing.maximumSize

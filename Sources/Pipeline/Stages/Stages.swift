@@ -1,4 +1,5 @@
 import CacheStorage
+import Decoding
 import EntryLifecycle
 import PrefetchModel
 import Scheduling
@@ -15,6 +16,8 @@ protocol Transferring: AnyObject {
 
 protocol ImageProcessing: AnyObject {
     var workers: Int { get }
+    /// The walls around the decoders.
+    var sandbox: SandboxState { get }
     func enqueue(_ job: CodecJob)
     /// Drops jobs that no worker has begun, and returns their entries.
     func dropWaiting() -> [Int]

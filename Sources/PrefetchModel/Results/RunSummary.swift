@@ -182,6 +182,8 @@ package struct RunSummary: Sendable {
     package var lists: ListCounts?
     /// The entries requested because another URL's image has their key.
     package var reusedKeys = ReusedKeys()
+    /// The walls around decoders, nil without any decoder, and whether one was missing.
+    package var sandbox: (text: String?, isLess: Bool) = (nil, false)
     /// The reason why no snapshot of the database could be taken; nil if it was taken or not due.
     package var snapshotFailure: String?
 

@@ -36,6 +36,7 @@ extension RunSummary: JSONRecord {
             draft.hasStatus = true
         }
         members.add("cache_dir", cacheDirectory) { draft.summary.cacheDirectory = $0 }
+        members.add("sandbox", sandbox.text) { draft.summary.sandbox.text = $0 }
         members.add("message", fatalMessage.map(redacted)) { draft.summary.fatalMessage = $0 }
         members.add("signal", stoppedBySignal.map(Int.init)) {
             draft.summary.stoppedBySignal = Int32(clamping: $0)

@@ -118,6 +118,9 @@ package struct SummaryText: Sendable {
         }
         lines += knownLines(summary.counters)
         lines += costLines(summary)
+        if summary.sandbox.isLess, let text = summary.sandbox.text {
+            lines.append("  sandbox: \(printable(text))")
+        }
         if let sink = summary.sink, sink.isDone {
             let (files, size) = (counted(sink.uploaded, "file"), ByteCount(sink.uploadedBytes))
             lines.append("  \(sink.url): \(files) copied (\(size)), \(sink.present) there")

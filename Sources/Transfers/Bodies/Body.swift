@@ -9,6 +9,8 @@ import Threading
 /// owner calls ``fillGap(_:)``, before any reader, and ``reserve(derivedBytes:)``.
 package final class Body: @unchecked Sendable {
     private var storage: UnsafeMutableRawPointer?
+    /// The memory at `storage`, if it is not the heap's.
+    private var shared: SharedMemory?
     private var capacity = 0
     /// Bytes, including the gap.
     package private(set) var count = 0
@@ -24,9 +26,13 @@ package final class Body: @unchecked Sendable {
     }
 
     deinit {
-        free(storage)
+        if shared == nil { free(storage) } else { budget.releaseShare() }
         budget.release(reserved)
     }
+
+    /// The smallest body that pays for memory of its own kind: about as many system calls as
+    /// copying it takes time.
+    private static let leastShared = 1 << 20
 
     /// A transfer's claim to the budget.
     enum MemoryClaim {
@@ -51,11 +57,45 @@ package final class Body: @unchecked Sendable {
             }
             reserved = wanted
         }
-        guard let grown = realloc(storage, wanted) else { return .outOfMemory }
-        storage = grown
+        guard grow(to: wanted) else { return .outOfMemory }
         capacity = wanted
         return .granted
     }
+
+    private func grow(to wanted: Int) -> Bool {
+        if let shared {
+            if shared.grow(to: wanted) {
+                storage = shared.bytes.baseAddress
+                return true
+            }
+            // For example, files are limited (RLIMIT_FSIZE). The heap has room.
+            guard let heap = malloc(wanted) else { return false }
+            if let storage { memcpy(heap, storage, min(count, capacity)) }
+            storage = heap
+            self.shared = nil
+            budget.releaseShare()
+            return true
+        }
+        if wanted >= Body.leastShared, budget.takeShare() {
+            if let memory = SharedMemory("prefetch-body", capacity: wanted) {
+                memory.bytes.copyMemory(
+                    from: UnsafeRawBufferPointer(start: storage, count: min(count, capacity)))
+                free(storage)
+                storage = memory.bytes.baseAddress
+                shared = memory
+                return true
+            }
+            budget.releaseShare()
+        }
+        guard let grown = realloc(storage, wanted) else { return false }
+        storage = grown
+        return true
+    }
+
+    /// The descriptor of its memory, from which another process can read but not write it; nil for
+    /// a small body, and where the system has no such memory. No gap is filled afterwards.
+    package private(set) lazy var sealedDescriptor: Int32? =
+        shared.flatMap { $0.seal(isFinal: true) ? $0.descriptor : nil }
 
     /// Counts an image that a filter made, even beyond the budget, until the body is released.
     package func reserve(derivedBytes: Int) {
@@ -125,12 +165,32 @@ struct BodyBudget: Sendable {
     private struct Reserved {
         var used = 0
         var isAwaited = false
+        /// The bodies that may have shared memory, in addition to those that have it.
+        var shares: Int
     }
 
     let capacity: Int
-    private let state = Monitor(Reserved())
+    private let state: Monitor<Reserved>
     /// Called on the releasing thread when a waiting transfer may try again.
     let released: @Sendable () -> Void
+
+    /// `sharedBodies` is the most bodies with memory that other processes can read, and with a
+    /// descriptor each.
+    init(capacity: Int, sharedBodies: Int = 0, released: @escaping @Sendable () -> Void) {
+        self.capacity = capacity
+        self.released = released
+        state = Monitor(Reserved(shares: sharedBodies))
+    }
+
+    func takeShare() -> Bool {
+        state.withLock { state in
+            guard state.shares > 0 else { return false }
+            state.shares -= 1
+            return true
+        }
+    }
+
+    func releaseShare() { state.withLock { $0.shares += 1 } }
 
     /// Reserves `count` bytes if they all fit. If not, the next release calls back.
     func reserve(_ count: Int) -> Bool {

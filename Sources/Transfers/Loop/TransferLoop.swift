@@ -30,7 +30,9 @@ package final class TransferLoop: Sendable {
         self.wallClock = wallClock
         let inbox = Inbox(multi: self.multi)
         self.inbox = inbox
-        budget = BodyBudget(capacity: configuration.bodyBudget.bytes) {
+        budget = BodyBudget(
+            capacity: configuration.bodyBudget.bytes, sharedBodies: configuration.sharedBodies
+        ) {
             inbox.put { $0.resumes = true }
         }
     }

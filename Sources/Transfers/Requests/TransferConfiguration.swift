@@ -6,6 +6,8 @@ package struct TransferConfiguration: Sendable {
     package var limits = TransferLimits()
     /// The limit for all bodies in memory together, including bodies that wait for a codec worker.
     package var bodyBudget: ByteCount = .mebibytes(64)
+    /// The most bodies in memory that other processes can read.
+    package var sharedBodies = 0
     /// The limit of received bytes, heads included; nil for none.
     package var rateLimit: RateLimit?
     /// The responses with images as bodies.

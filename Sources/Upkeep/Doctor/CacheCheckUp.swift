@@ -26,6 +26,7 @@ package struct CacheCheckUp: Sendable {
         for diagnosis in local { try report(diagnosis) }
         try report(.openFiles(available: availableDescriptors, configuration))
         try report(.libraries())
+        try report(.sandbox())
         guard isOnline else { return }
         let probe = OriginProbe(configuration, wallClock: wallClock)
         for diagnosis in probe.diagnoses(of: origins) { try report(diagnosis) }

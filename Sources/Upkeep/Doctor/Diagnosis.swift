@@ -1,5 +1,6 @@
 package import CacheStorage
 import Codecs
+import Decoding
 package import Pipeline
 package import PrefetchModel
 import Transfers
@@ -13,7 +14,7 @@ package struct Diagnosis: Hashable, Sendable {
         case fileSystem = "file-system"
         case space, database, log, lock, runs, leftovers, hosts, failures
         case openFiles = "open-files"
-        case libraries, requests, origin, clock
+        case libraries, sandbox, requests, origin, clock
     }
 
     package enum DiagnosisState: String, Sendable {
@@ -399,7 +400,7 @@ extension Diagnosis {
                 return .wrong(.libraries, missing, remedy: "install it; \(images) fail without it")
             }
             return decoders(
-                failing: CodecLibraries.failingDecoders,
+                failing: CodecLibraries.failingDecoders(),
                 "libcurl \(curl), SQLite \(StorageVersions.sqlite)"
                     + origins(of: CodecLibraries.loadedFiles))
         } catch {
@@ -410,6 +411,21 @@ extension Diagnosis {
 }
 
 extension Diagnosis {
+    /// Starts a worker, and names the walls around it.
+    package static func sandbox() -> Diagnosis {
+        switch BudgetedImageProcessor.trySandbox() {
+        case .workers(let missing):
+            let holding = Wall.allCases.filter { missing[$0] == nil }.map(\.name)
+            let text = "decoders can be behind \(holding.joined(separator: ", "))"
+            let rest = missing.isEmpty ? "" : "; not \(SandboxState.text(of: missing))"
+            return .ok(.sandbox, text + rest)
+        case .none(let reason):
+            return .ok(.sandbox, "decoders run in this process: \(reason)")
+        case .off, .unused:
+            return .ok(.sandbox, "this build decodes images in this process")
+        }
+    }
+
     /// Returns the line about libraries that could be loaded, with the decoders that fail on a tiny
     /// picture.
     static func decoders(failing: [String], _ libraries: String) -> Diagnosis {

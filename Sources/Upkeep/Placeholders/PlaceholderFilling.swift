@@ -1,5 +1,6 @@
 package import CacheStorage
 import Codecs
+import Decoding
 import Hashing
 import Pipeline
 package import PrefetchModel
@@ -32,16 +33,17 @@ package struct PlaceholderFilling: Sendable {
     private let cache: OpenCache
     private let crashes: CrashLog
     private let workers: Int
-    private let memory: MemoryBudget
-    private let limits: CodecLimits
+    private let processor: BudgetedImageProcessor
 
     package init(_ cache: OpenCache, workers: Int, at now: Timestamp) throws(StorageError) {
         self.cache = cache
         self.workers = workers
         let rules = ImageRules()
-        memory = MemoryBudget(total: rules.memory)
-        limits = CodecLimits(
+        let limits = CodecLimits(
             maximumPixels: rules.maximumPixels, maximumTime: rules.maximumDecodeTime)
+        processor = BudgetedImageProcessor(
+            DecodingRules(header: HeaderRules(limits: limits, memory: rules.memory)),
+            sandbox: .auto)
         crashes = try CrashLog(directory: cache.directory, at: now)
     }
 
@@ -49,7 +51,6 @@ package struct PlaceholderFilling: Sendable {
     package func run(_ report: (FillingProgress, [FailedImage]) -> Void) throws(StorageError)
         -> FillingProgress
     {
-        crashes.begin()
         let result = Result { () throws(StorageError) in try makeAll(report) }
         try crashes.end()
         return try result.get()
@@ -99,33 +100,17 @@ package struct PlaceholderFilling: Sendable {
         case .damaged: return failure("\(image.relativePath) is missing or damaged")
         case .unreadable(let error): return failure(error.description)
         case .whole(let bytes):
-            let made = crashes.whileDecoding(image.digest) {
-                Result { () throws(CodecError) in
-                    try bytes.span.withUnsafeBytes { bytes throws(CodecError) in
-                        try placeholder(of: bytes)
-                    }
+            let result = Result {
+                try bytes.withUnsafeBytes { try processor.perform(.placeholder, on: $0) }
+            }
+            do {
+                if result.isAboutImage {
+                    try crashes.note(result.crashSignal, of: image.digest)
                 }
-            }
-            switch made {
-            case .success(let placeholder): return .made(placeholder)
-            case .failure(let error): return failure("\(image.relativePath): \(error.description)")
-            }
-        }
-    }
-
-    private func placeholder(of bytes: UnsafeRawBufferPointer) throws(CodecError) -> Placeholder {
-        let header = try Codecs.header(of: bytes, limits: limits)
-        let need = StoredPlaceholder.memoryNeed(of: header)
-        let result = memory.withReservation(of: need) {
-            Result { () throws(CodecError) in
-                try StoredPlaceholder.make(of: bytes, header: header, limits: limits)
+                return try result.get().placeholder.map { .made($0) } ?? .skipped
+            } catch {
+                return failure("\(image.relativePath): \(error)")
             }
         }
-        guard let result else {
-            throw .tooManyPixels(
-                "its pixels need \(ByteCount(need)), more than the \(memory.total) there are for them"
-            )
-        }
-        return try result.get()
     }
 }

@@ -1,5 +1,6 @@
 package import CacheStorage
 import Codecs
+import Decoding
 import Hashing
 package import PrefetchModel
 import Threading
@@ -11,6 +12,7 @@ package struct Previews: Sendable {
     private let catalog: CacheCatalog
     private let crashes: CrashLog
     private let recipe: Recipe
+    private let processor: BudgetedImageProcessor
 
     /// Larger images get no thumbnail: decoding them could take all memory.
     private static let mostMemory = 512 << 20
@@ -25,6 +27,10 @@ package struct Previews: Sendable {
             .resize(.fit(width: Previews.sidePixels, height: Previews.sidePixels))
         ]
         self.recipe = recipe
+        processor = BudgetedImageProcessor(
+            DecodingRules(
+                header: HeaderRules(recipes: [recipe], memory: ByteCount(Previews.mostMemory))),
+            sandbox: .auto)
     }
 
     /// Returns a JPEG of at most ``sidePixels``; nil for a format that is not decoded, a
@@ -43,12 +49,8 @@ package struct Previews: Sendable {
         return try? bytes.withUnsafeBytes { try thumbnail(of: $0) }
     }
 
-    private func thumbnail(of bytes: UnsafeRawBufferPointer) throws(CodecError) -> [UInt8]? {
-        let header = try Codecs.header(of: bytes)
-        let need = ImageProcessor.memoryNeed(of: header, for: [recipe], within: Previews.mostMemory)
-        guard need <= Previews.mostMemory else { return nil }
-        let processed = try ImageProcessor.process(
-            bytes, header: header, recipes: [recipe], memoryBytes: need)
+    private func thumbnail(of bytes: UnsafeRawBufferPointer) throws -> [UInt8]? {
+        let processed = try processor.perform(.stored([recipe]), on: bytes)
         guard let result = processed.results.first,
             case .encoded(let jpeg) = try result.get().output
         else { return nil }

@@ -1,5 +1,6 @@
 package import CacheStorage
 import Codecs
+package import Decoding
 import HTTPSemantics
 import Hashing
 package import Pipeline
@@ -33,12 +34,13 @@ package struct ImageSeed {
         digest = bytes.withUnsafeBytes { hasher.digest(of: $0) }
         let recipes = configuration.images.variants.map(\.recipe)
         let processor = processor ?? BudgetedImageProcessor(configuration.images)
-        let result = Result { () throws(CodecError) in
-            try bytes.span.withUnsafeBytes { bytes throws(CodecError) in
-                try processor.process(bytes, recipes, isNew: true, cancellation: Cancellation())
+        do {
+            processed = try bytes.withUnsafeBytes { bytes in
+                try processor.perform(.new(recipes), on: bytes)
             }
+        } catch {
+            throw (error as? CodecError)?.framedFailure ?? Failure(.internal, "\(error)")
         }
-        processed = try result.mapError(\.framedFailure).get()
         var made: [(variant: RequestedVariant, image: ProcessedImage)] = []
         var missing: [(name: VariantName, message: String)] = []
         for (variant, result) in zip(configuration.images.variants, processed.results) {

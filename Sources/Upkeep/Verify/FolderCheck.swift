@@ -130,6 +130,12 @@ struct FolderCheck: ~Copyable {
     /// Returns how the bytes differ from their row; nil also for a format that is not read.
     private func mismatch(of bytes: UnsafeRawBufferPointer, _ image: StoredImage) -> String? {
         guard image.isDecoded, image.format.isDecoded else { return nil }
+        guard image.format.hasOwnReader else {
+            let format = sniffed(bytes)
+            return format == image.format
+                ? nil
+                : "it is \(format?.rawValue ?? "no image"); its row says \(image.format.rawValue)"
+        }
         var limits = CodecLimits()
         limits.maximumPixels = .max
         let header: ImageHeader

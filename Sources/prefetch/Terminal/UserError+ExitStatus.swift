@@ -1,5 +1,5 @@
 import ArgumentParser
-internal import CCrash
+internal import CExit
 import Glibc
 import Manifests
 import PrefetchModel
@@ -52,12 +52,12 @@ func reporting<Value>(
 /// The only ways to exit. Other threads may still run; the one that waits for signals never ends.
 enum ProcessEnd {
     static func leave(_ status: Int32) -> Never {
-        ccrash_end(status)
+        cexit_end(status)
     }
 
     /// Ends the process by the signal, for its parent to see the cause.
     static func die(of signal: Int32) -> Never {
-        ccrash_save_coverage()
+        cexit_save_coverage()
         Glibc.signal(signal, SIG_DFL)
         var set = sigset_t()
         sigemptyset(&set)
@@ -66,6 +66,6 @@ enum ProcessEnd {
         // To this thread, since another one may wait for the signal.
         raise(signal)
         // The first process of a container doesn't die by a signal; shells use this status.
-        ccrash_end(128 + signal)
+        cexit_end(128 + signal)
     }
 }

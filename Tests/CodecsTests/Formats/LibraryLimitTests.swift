@@ -187,7 +187,7 @@ struct LibraryLimitTests {
 /// The trials of `doctor`, with the libraries as loaded.
 struct LibraryTrialTests {
     @Test func everyDecoderDecodesItsPicture() {
-        #expect(CodecLibraries.failingDecoders == [])
+        #expect(CodecLibraries.failingDecoders() == [])
     }
 
     @Test(arguments: ImageFormat.allCases.filter(CodecLibraries.decodes))

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// A decoder crash costs one run, not every later one.
+/// Images that crashed a decoder, in later runs.
 @Suite(.timeLimit(.minutes(15)), .enabled(if: !Sanitizer.isActive, "a sanitizer is loaded first"))
 struct CrashTests {
     /// The marks of ``FaultyJPEG``, each with the signal that it causes.
@@ -11,7 +11,7 @@ struct CrashTests {
     ]
 
     /// A JPEG with the mark in a comment after the first marker.
-    private static func marked(_ mark: String) throws -> [UInt8] {
+    static func marked(_ mark: String) throws -> [UInt8] {
         let source = try Fixtures.file("baseline.jpg")
         let length = mark.utf8.count + 2
         return source[..<2] + [0xFF, 0xFE, UInt8(length >> 8), UInt8(length & 255)] + mark.utf8
@@ -25,61 +25,56 @@ struct CrashTests {
         return command
     }
 
-    private static func crashes(_ workspace: Workspace) -> String? {
+    static func crashes(_ workspace: Workspace) -> String? {
         try? String(contentsOfFile: workspace.cache + "/crashes", encoding: .utf8)
     }
 
     @Test(arguments: crashSignals)
-    func nextRunSkipsImageAfterDecoderCrash(
-        mark: String, signal: Int32
-    ) async throws {
+    func laterRunsSkipImagesThatCrashedDecoders(mark: String, signal: Int32) async throws {
         let bytes = try CrashTests.marked(mark)
         try await withOrigin { origin in
             origin.serve("/bad.jpg", .picture(bytes))
             let bad = origin.url("/bad.jpg")
-            let pictures = origin.serveImages(6)
-            let lines = pictures[..<3] + [bad] + pictures[3...]
             try await withWorkspace(without: [.retries, .probes]) { workspace in
-                let options = ["-j", "1"]
-                func run(_ options: [String], isFaulty: Bool) async throws -> Workspace.Run {
-                    let command = try workspace.prefetchCommand(Array(lines), options)
-                    return try await workspace.finish(
-                        (isFaulty ? CrashTests.faulty(command) : command).run(),
-                        entries: lines.count)
-                }
-                let dead = try await CrashTests.faulty(
-                    workspace.prefetchCommand(Array(lines), options)
-                ).run()
-                #expect(dead.signal == signal, "\(dead)")
+                let crashed = try await workspace.finish(
+                    CrashTests.faulty(workspace.prefetchCommand([bad])).run(), entries: 1)
+                #expect(crashed.report.verdicts == ["failed/unsupported-image"])
                 let noted = try #require(CrashTests.crashes(workspace))
                 #expect(noted.hasSuffix(" \(signal)\n"))
                 #expect(noted.split(separator: "\n").count == 1)
 
-                // The next run continues with all others, and would crash if it decoded that image.
-                let next = try await run(options, isFaulty: true)
-                #expect(next.result.status == 1, "\(next.result)")
-                let entry = try #require(next.report.entries.first { $0.url == bad })
-                #expect(entry.verdict == "failed/unsupported-image")
-                #expect(entry.message?.contains("by signal \(signal)") == true)
-                for entry in next.report.entries where entry.url != bad {
-                    #expect(["downloaded", "revalidated", "fresh"].contains(entry.outcome))
-                }
-                let blacklisted = try await run(options, isFaulty: true)
-                #expect(
-                    blacklisted.report.entries.first { $0.url == bad }?.verdict == "blacklisted")
-                // Other URLs with the same bytes are skipped, too.
+                // Other URLs with the same bytes are skipped, also by a decoder without the fault.
                 origin.serve("/same.jpg", .picture(bytes))
-                let same = try await workspace.finish(
-                    CrashTests.faulty(
-                        workspace.prefetchCommand([origin.url("/same.jpg")], options)
-                    ).run(), entries: 1)
+                let same = try await workspace.prefetch([origin.url("/same.jpg")])
                 #expect(same.report.verdicts == ["failed/unsupported-image"], "\(same.result)")
+                #expect(same.report.entries.first?.message?.contains("by signal \(signal)") == true)
 
-                // Retried on request, here with a decoder without the fault.
-                let mended = try await run(options + ["--retry-failed"], isFaulty: false)
-                #expect(mended.result.status == 0, "\(mended.result)")
+                // Retried on request.
+                let repaired = try await workspace.prefetch([bad], "--retry-failed")
+                #expect(repaired.result.status == 0, "\(repaired.result)")
                 #expect(CrashTests.crashes(workspace) == nil)
                 try await workspace.judge(sources: [bad: bytes])
+            }
+        }
+    }
+
+    /// Without workers, a crash ends the run, and nothing that was stored is lost.
+    @Test func crashWithoutWorkersEndsRun() async throws {
+        let bytes = try CrashTests.marked("\nFaultyJPEG: abort\n")
+        try await withOrigin { origin in
+            origin.serve("/bad.jpg", .picture(bytes))
+            let pictures = origin.serveImages(3)
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
+                let first = try await workspace.prefetch(pictures)
+                #expect(first.result.status == 0, "\(first.result)")
+                let dead = try await CrashTests.faulty(
+                    workspace.prefetchCommand(
+                        pictures + [origin.url("/bad.jpg")], ["--sandbox", "off"])
+                ).run()
+                #expect(dead.signal == SIGABRT, "\(dead)")
+                let next = try await workspace.prefetch(pictures, "--sandbox", "off")
+                #expect(next.result.status == 0, "\(next.result)")
+                #expect(try await workspace.judge() == 3)
             }
         }
     }

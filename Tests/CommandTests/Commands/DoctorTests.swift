@@ -87,6 +87,7 @@ struct DoctorTests {
                     == [
                         "directory", "owner", "modes", "file-system", "space", "database", "log",
                         "lock", "runs", "leftovers", "hosts", "failures", "open-files", "libraries",
+                        "sandbox",
                     ], "\(result)")
             #expect(lines.values.allSatisfy { $0.state == "ok" && $0.remedy == nil }, "\(result)")
             #expect(lines["owner"]?.message.contains("(uid \(geteuid()))") == true)
@@ -97,7 +98,7 @@ struct DoctorTests {
             let text = try await workspace.run("doctor")
             #expect(text.status == 0 && text.output.hasPrefix("✓ directory    /"), "\(text)")
             #expect(
-                text.outputLines.count { $0.hasPrefix("✓ ") } == 14, "\(text)")
+                text.outputLines.count { $0.hasPrefix("✓ ") } == 15, "\(text)")
             try workspace.write([1], to: "cache/tmp/left")
             var command = workspace.command(["doctor"])
             command.environment["LC_ALL"] = "C"

@@ -75,7 +75,9 @@ struct InterruptionTests {
             origin.serve("/slow.jpg", .image(InterruptionTests.slowPicture))
             let lines = [origin.url("/slow.jpg")]
             try await withWorkspace(without: [.retries, .probes, .stalls]) { workspace in
-                let command = try workspace.prefetchCommand(lines, ["--encode", "png"])
+                // The decoder writes to the standard error of its process.
+                let command = try workspace.prefetchCommand(
+                    lines, ["--encode", "png", "--sandbox", "off"])
                 let running = try CrashTests.faulty(command).start()
                 try await eventually("the decode has begun") {
                     running.errorSoFar.contains("FaultyJPEG: slow")

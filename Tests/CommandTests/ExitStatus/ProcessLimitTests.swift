@@ -53,7 +53,7 @@ struct ProcessLimitTests {
 
     // MARK: Open files
 
-    @Test(.enabled(if: !Sanitizer.isActive, "sanitizers open files"), arguments: [24, 64, 128])
+    @Test(.enabled(if: !Sanitizer.isActive, "sanitizers open files"), arguments: [31, 64, 128])
     func aRunFitsItsLimitOfOpenFiles(limit: Int) async throws {
         try await withOrigin { origin in
             let lines = origin.serveImages(300)

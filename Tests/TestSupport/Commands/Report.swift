@@ -71,6 +71,7 @@ package struct Report: Sendable {
         /// Counts above zero, by reason.
         package let exclusions: [String: Int]
         package let outage: Outage?
+        package let sandbox: String?
 
         /// The outage in the summary.
         package struct Outage: Equatable, Sendable {
@@ -131,6 +132,7 @@ package struct Report: Sendable {
             knownFailures = object["known_failures"] as? Int
             exitStatus = object["exit_status"] as? Int
             variantsMade = object["variants_made"] as? Int
+            sandbox = object["sandbox"] as? String
             outage = (object["outage"] as? [String: Any]).flatMap(Outage.init)
         }
     }

@@ -1,5 +1,6 @@
 import ArgumentParser
 import CacheStorage
+import Decoding
 import Manifests
 import Pipeline
 import PrefetchModel
@@ -124,8 +125,12 @@ struct PutCommand: HostedCommand {
         guard bytes.count <= limit.bytes else {
             throw refusal("larger than --max-filesize (\(limit))")
         }
+        let processor = BudgetedImageProcessor(configuration.images)
+        try processor.checkWalls()
         return try Result { () throws(Failure) in
-            try ImageSeed(bytes, by: configuration, optional: Set(stored.map(\.name)))
+            try ImageSeed(
+                bytes, by: configuration, processor: processor,
+                optional: Set(stored.map(\.name)))
         }.mapError { refusal($0.message) }.get()
     }
 

@@ -1,5 +1,6 @@
 import ArgumentParser
 import CacheStorage
+import Decoding
 import Exporting
 import Glibc
 import Manifests
@@ -164,6 +165,7 @@ struct FileImport {
         catalog = try CacheCatalog(directory: cache.directory)
         configuration = try command.storing.configuration()
         processor = BudgetedImageProcessor(configuration.images)
+        try processor.checkWalls()
         line = ProgressText(isWanted: !command.quiet)
     }
 

@@ -1,4 +1,5 @@
 import ConfigurationFiles
+import Decoding
 import Glibc
 import Pipeline
 import PrefetchModel
@@ -51,6 +52,13 @@ struct ImageLimitFlags: FlagRows {
         "memory", value: "size", sets: \.run.images.memory,
         help: "Memory for response bodies (a quarter) and pixels (the rest); at least 16MiB.",
         check: .atLeast(.mebibytes(16), "16MiB"))
+
+    let sandbox = RunFlag<SandboxMode>(
+        "sandbox", value: "mode", sets: \.run.images.sandbox,
+        help: """
+            Decode images in processes that can only compute: behind the walls that this machine \
+            has, only if it has all, or not.
+            """, inProjects: .refused)
 }
 
 /// Flags of `run` about redirects, its start and its end.

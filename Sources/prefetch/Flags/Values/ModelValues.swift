@@ -1,5 +1,6 @@
 public import ArgumentParser
 import CacheStorage
+import Decoding
 import Manifests
 import Pipeline
 import PrefetchModel
@@ -16,6 +17,7 @@ extension HostRules.Pacing: ExpressibleByArgument {}
 extension ListSelection.Order: ExpressibleByArgument {}
 extension MetadataWriter.Durability: ExpressibleByArgument {}
 extension OtherFormats: ExpressibleByArgument {}
+extension SandboxMode: ExpressibleByArgument {}
 extension Recipe.Animation: ExpressibleByArgument {}
 extension Recipe.Encoding: ExpressibleByArgument {}
 extension Recipe.Stripping: ExpressibleByArgument {}

@@ -1,5 +1,4 @@
 package import PrefetchModel
-import Threading
 
 /// A number of bytes that threads share, in the order of their requests.
 package final class MemoryBudget: Sendable {
@@ -22,7 +21,15 @@ package final class MemoryBudget: Sendable {
     package func withReservation<Result, Failure: Error>(
         of need: Int, _ work: () throws(Failure) -> Result
     ) throws(Failure) -> Result? {
-        guard need <= total.bytes else { return nil }
+        guard take(need) else { return nil }
+        defer { giveBack(need) }
+        return try work()
+    }
+
+    /// Takes `need` bytes, after waiting for them. Returns false at once when `need` exceeds the
+    /// whole budget. ``giveBack(_:)`` follows.
+    package func take(_ need: Int) -> Bool {
+        guard need <= total.bytes else { return false }
         let ticket = state.update(wakes: { _ in false }) { state in
             defer { state.nextTicket += 1 }
             return state.nextTicket
@@ -35,7 +42,17 @@ package final class MemoryBudget: Sendable {
             return .ready(())
         }
         state.wakeAll()
-        defer { state.update { $0.free += need } }
-        return try work()
+        return true
     }
+
+    /// Takes `need` bytes if they are free and no other thread waits.
+    package func takeAtOnce(_ need: Int) -> Bool {
+        state.withLock { state in
+            guard state.serving == state.nextTicket, state.free >= need else { return false }
+            state.free -= need
+            return true
+        }
+    }
+
+    package func giveBack(_ bytes: Int) { state.update { $0.free += bytes } }
 }

@@ -1,0 +1,47 @@
+import Codecs
+import Glibc
+
+extension Result where Failure == any Error {
+    /// Whether it says something about the image.
+    package var isAboutImage: Bool {
+        switch self {
+        case .success: true
+        case .failure(CodecError.cancelled): false
+        case .failure(let error): error is CodecError
+        }
+    }
+
+    /// The signal that ended the image's worker, 0 for another end; nil if it did not crash.
+    package var crashSignal: Int32? {
+        guard case .failure(CodecError.crashed(_, let signal)) = self else { return nil }
+        return signal
+    }
+}
+
+extension CodecError {
+    /// The error for an image in a worker that could not read or write its socket.
+    static let unfinished = CodecError.crashed("its decoder ended with status 0", signal: 0)
+
+    /// The error for an image in a worker that has sent nothing of a right form.
+    static let nonsense = CodecError.crashed("its decoder sent nonsense", signal: 0)
+
+    /// The error for an image in a worker that has ended with this status of waitpid(2).
+    init(waitStatus: Int32) {
+        let signal = waitStatus & 0x7F
+        let text =
+            switch signal {
+            case 0: "its decoder ended with status \(waitStatus >> 8 & 0xFF)"
+            case SIGSYS: "its decoder made a forbidden system call (SIGSYS)"
+            default: "its decoder crashed (\(CodecError.name(of: signal)))"
+            }
+        self = .crashed(text, signal: signal)
+    }
+
+    private static func name(of signal: Int32) -> String {
+        let names: [Int32: String] = [
+            SIGSEGV: "SIGSEGV", SIGBUS: "SIGBUS", SIGFPE: "SIGFPE", SIGILL: "SIGILL",
+            SIGTRAP: "SIGTRAP", SIGABRT: "SIGABRT", SIGKILL: "SIGKILL",
+        ]
+        return names[signal] ?? "signal \(signal)"
+    }
+}
