@@ -88,11 +88,11 @@ extension WireReader {
     /// The format of each result must be one that its recipe may have, and the size in its header
     /// must be the stated one.
     mutating func entry(
-        for task: DecodingTask, of bytes: UnsafeRawBufferPointer,
+        for task: DecodingTask, of original: WorkerImage,
         copy: (_ offset: Int, _ count: Int) throws(CodecError) -> ImageBytes
     ) throws(CodecError) -> ProcessedEntry {
         let source = try description()
-        guard sniffed(bytes) == source.format else { throw .nonsense }
+        guard original.format == source.format else { throw .nonsense }
         let isDecoded = try flag()
         let durations = (try duration(), try duration())
         let placeholder = try optional { (reader) throws(CodecError) in try reader.placeholder() }
@@ -108,7 +108,8 @@ extension WireReader {
                 continue
             }
             let image = try image(copy: copy)
-            guard image.mayBeMade(by: recipe, of: source.format), image.hasItsBytes(source: bytes)
+            guard image.mayBeMade(by: recipe, of: source.format),
+                image.hasItsBytes(source: original.bytes)
             else { throw .nonsense }
             results.append(.success(image))
         }

@@ -69,7 +69,7 @@ final class WorkerPool: Sendable {
         _ cancellation: Cancellation
     ) throws(UserError) -> Result<ProcessedEntry, CodecError> {
         let recipes = task.recipes
-        let worker = try worker(needsAVIF: CodecLibraries.needsAVIF(image.bytes, recipes))
+        let worker = try worker(needsAVIF: CodecLibraries.needsAVIF(image.format, recipes))
         // A worker that has ended is not given back.
         defer { giveBack(worker) }
         let set = recipes.isEmpty ? 0 : number(of: recipes)
@@ -148,7 +148,7 @@ final class WorkerPool: Sendable {
             return WorkerLaunch(
                 tests: !state.tested.contains(state.loadsAVIF), hasAVIF: state.loadsAVIF)
         }
-        // Of several recipes, each result may take all memory; the last ones are not freed yet.
+        // The output has all results of an image, and each may be as large as all pixels.
         let results = 8 * min(rules.header.memory.bytes, WorkerPool.mostResults / 8) + (1 << 20)
         let rules = rules
         return try starter.run { () throws(UserError) in

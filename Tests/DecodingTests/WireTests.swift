@@ -64,7 +64,9 @@ struct WireTests {
         func read(_ bytes: [UInt8]) throws(CodecError) -> ProcessedEntry {
             var reader = WireReader(bytes)
             return try image.span.withUnsafeBytes { source throws(CodecError) in
-                try reader.entry(for: .new(WireTests.recipes), of: source) {
+                try reader.entry(
+                    for: .new(WireTests.recipes), of: WorkerImage(bytes: source)
+                ) {
                     offset, count throws(CodecError) in
                     guard (0...output.count).contains(offset),
                         (0...(output.count - offset)).contains(count),

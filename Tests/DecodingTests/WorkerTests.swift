@@ -64,8 +64,8 @@ struct WorkerTests {
             + Array(repeating: UInt8(ascii: " "), count: 300) + Array("</svg>".utf8)
         let images = [
             Fixtures.png(width: 1500, height: 1000, isNoise: true), svg,
-            try Fixtures.file("baseline.jpg"), try WorkerTests.marked("abort"),
-            try WorkerTests.marked("exit"),
+            try Fixtures.file("baseline.jpg"), try Fixtures.jpegForFaultyDecoder("abort"),
+            try Fixtures.jpegForFaultyDecoder("exit"),
         ]
         var thumbnail = Recipe(encoding: .webp)
         thumbnail.transformations = [.resize(.fit(width: 300, height: 300))]
@@ -85,14 +85,6 @@ struct WorkerTests {
                 ends.contains("its decoder made a forbidden system call (SIGSYS)"),
                 "\(name): \(ends)")
         }
-    }
-
-    private static func marked(_ mark: String) throws -> [UInt8] {
-        let source = try Fixtures.file("baseline.jpg")
-        let text = Array("\nFaultyJPEG: \(mark)\n".utf8)
-        let length = text.count + 2
-        return source[..<2] + [0xFF, 0xFE, UInt8(length >> 8), UInt8(length & 255)] + text
-            + source[2...]
     }
 
     /// Hostile workers send valid results, and any changes of them.

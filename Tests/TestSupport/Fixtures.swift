@@ -23,6 +23,15 @@ package enum Fixtures {
         try file("baseline.jpg").dropLast(2) + (0..<14).map { 1 + $0 * 5 } + [0xFF, 0xD9]
     }
 
+    /// A JPEG with a mark of `FaultyJPEG`, in a comment behind the first marker.
+    package static func jpegForFaultyDecoder(_ mark: String) throws -> [UInt8] {
+        let source = try file("baseline.jpg")
+        let text = Array("\nFaultyJPEG: \(mark)\n".utf8)
+        let length = text.count + 2
+        return source[..<2] + [0xFF, 0xFE, UInt8(length >> 8), UInt8(length & 255)] + text
+            + source[2...]
+    }
+
     /// One grey pixel as a TIFF, a format that is recognised but not decoded.
     package static let tiff: [UInt8] = {
         let entries: [(UInt8, UInt8)] = [

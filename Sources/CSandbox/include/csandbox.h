@@ -64,7 +64,7 @@ csandbox_walls csandbox_lock(uint64_t memory, int32_t left_out);
 /// parent has ended already.
 bool csandbox_follow_parent(int32_t parent);
 
-/// Sends a message and, unless it is -1, a descriptor. Returns false with `errno`.
+/// Sends a message and a descriptor. Returns false with `errno`.
 bool csandbox_send(int socket, const void *bytes, size_t count, int descriptor);
 
 /// Waits for a message of this size. Sets its descriptor, or -1. Returns false

@@ -77,11 +77,11 @@ package enum HeaderVerdict: Hashable, Sendable {
         under rules: HeaderRules
     ) {
         self.init(on: beginning) { () throws(CodecError) in
-            guard try acceptedFormat(of: beginning, rules.others).hasOwnReader else {
-                return .passed
-            }
+            let format = try acceptedFormat(of: beginning, rules.others)
+            guard format.hasOwnReader else { return .passed }
             var image = try header(
-                of: beginning, limits: rules.limits, recipes: rules.recipes, others: rules.others)
+                of: beginning, format, limits: rules.limits, recipes: rules.recipes,
+                others: rules.others)
             image.sourceBytes = max(totalBytes ?? 0, beginning.count)
             try rules.filter(beginning: image, totalBytes: totalBytes)
             return try HeaderVerdict.onMemory(

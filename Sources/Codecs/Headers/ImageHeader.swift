@@ -227,7 +227,16 @@ package func header(
     of source: UnsafeRawBufferPointer, limits: CodecLimits = CodecLimits(),
     recipes: [Recipe] = [Recipe()], others: OtherFormats = .fail
 ) throws(CodecError) -> ImageHeader {
-    let format = try acceptedFormat(of: source, others)
+    try header(
+        of: source, acceptedFormat(of: source, others), limits: limits, recipes: recipes,
+        others: others)
+}
+
+/// The same for a source of a format that the rule accepts.
+func header(
+    of source: UnsafeRawBufferPointer, _ format: ImageFormat, limits: CodecLimits,
+    recipes: [Recipe], others: OtherFormats
+) throws(CodecError) -> ImageHeader {
     let result =
         try format.codec?.source.header(of: source) ?? ImageHeader(undecoded: format, source)
     if let text = result.libraryRefusal { try others.check(text) }

@@ -60,8 +60,8 @@ package enum CodecLibraries {
     }
 
     /// Whether libavif decodes the image or makes one of its results.
-    package static func needsAVIF(_ source: UnsafeRawBufferPointer, _ recipes: [Recipe]) -> Bool {
-        sniffed(source) == .avif || recipes.contains(where: needsAVIF)
+    package static func needsAVIF(_ source: ImageFormat?, _ recipes: [Recipe]) -> Bool {
+        source == .avif || recipes.contains(where: needsAVIF)
     }
 
     /// Whether libavif may make a result by this recipe, of an image of any other format.

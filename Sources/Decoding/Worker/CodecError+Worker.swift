@@ -1,23 +1,6 @@
 import Codecs
 import Glibc
 
-extension Result where Failure == any Error {
-    /// Whether it says something about the image.
-    package var isAboutImage: Bool {
-        switch self {
-        case .success: true
-        case .failure(CodecError.cancelled): false
-        case .failure(let error): error is CodecError
-        }
-    }
-
-    /// The signal that ended the image's worker, 0 for another end; nil if it did not crash.
-    package var crashSignal: Int32? {
-        guard case .failure(CodecError.crashed(_, let signal)) = self else { return nil }
-        return signal
-    }
-}
-
 extension CodecError {
     /// The error for an image in a worker that could not read or write its socket.
     static let unfinished = CodecError.crashed("its decoder ended with status 0", signal: 0)

@@ -1,12 +1,21 @@
 internal import CSandbox
 import Codecs
 import Glibc
+import PrefetchModel
 
-/// The bytes of an image for a worker, or of a message.
+/// An image for a worker.
 struct WorkerImage {
     let bytes: UnsafeRawBufferPointer
     /// A sealed memfd that begins with the same bytes.
-    var descriptor: Int32?
+    let descriptor: Int32?
+    /// The format by the signature; nil for none.
+    let format: ImageFormat?
+
+    init(bytes: UnsafeRawBufferPointer, descriptor: Int32? = nil) {
+        self.bytes = bytes
+        self.descriptor = descriptor
+        format = sniffed(bytes)
+    }
 }
 
 /// A message between this process and a worker: eight numbers on a socket that keeps messages

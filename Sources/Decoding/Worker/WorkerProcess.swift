@@ -63,7 +63,7 @@ final class WorkerProcess: @unchecked Sendable {
         var writer = WireWriter()
         writer.put(rules)
         let isSent = writer.bytes.withUnsafeBytes {
-            try? send(WorkerImage(bytes: $0), at: 0, as: .rules)
+            try? send($0, at: 0, as: .rules)
         }
         guard isSent != nil else { throw WorkerProcess.failure(errno) }
         // Mapped on both sides now.
@@ -110,7 +110,7 @@ final class WorkerProcess: @unchecked Sendable {
         var writer = WireWriter()
         writer.put(recipes)
         let end = try writer.bytes.span.withUnsafeBytes { bytes throws(CodecError) in
-            try send(WorkerImage(bytes: bytes), at: 0, as: .recipes, third: number)
+            try send(bytes, at: 0, as: .recipes, third: number)
         }
         // The image begins at a page.
         return ((end ?? 0) + 4095) & ~4095
@@ -132,9 +132,9 @@ final class WorkerProcess: @unchecked Sendable {
             case .placeholder: .placeholder
             }
         let offset = task.recipes.isEmpty ? 0 : try learn(task.recipes, set)
-        guard try send(image, at: offset, as: kind, third: set, fourth: reserved) != nil else {
-            throw ended()
-        }
+        let sent = try send(
+            image.bytes, image.descriptor, at: offset, as: kind, third: set, fourth: reserved)
+        guard sent != nil else { throw ended() }
         // For all recipes together, and then for each.
         var needs = (0...task.recipes.count)[...]
         while true {
@@ -148,7 +148,7 @@ final class WorkerProcess: @unchecked Sendable {
                 guard WorkerMessage(kind: .reserved, first: isReserved ? 1 : 0).send(on: socket)
                 else { throw ended() }
             case .done, .refused:
-                return try result(message, task, of: image.bytes)
+                return try result(message, task, of: image)
             default:
                 end()
                 throw .nonsense
@@ -157,7 +157,7 @@ final class WorkerProcess: @unchecked Sendable {
     }
 
     private func result(
-        _ message: WorkerMessage, _ task: DecodingTask, of source: UnsafeRawBufferPointer
+        _ message: WorkerMessage, _ task: DecodingTask, of source: WorkerImage
     ) throws(CodecError) -> ProcessedEntry {
         var isSound = false
         defer {
@@ -205,27 +205,27 @@ final class WorkerProcess: @unchecked Sendable {
     ///
     /// - Throws: `outOfMemory`
     private func send(
-        _ data: WorkerImage, at offset: Int, as kind: WorkerMessage.MessageKind, third: Int = 0,
-        fourth: Int = 0
+        _ data: UnsafeRawBufferPointer, _ descriptor: Int32? = nil, at offset: Int,
+        as kind: WorkerMessage.MessageKind, third: Int = 0, fourth: Int = 0
     ) throws(CodecError) -> Int? {
-        let count = data.bytes.count
+        let count = data.count
         var message = WorkerMessage(
             kind: kind, first: offset, second: count, third: third, fourth: fourth)
-        if let descriptor = data.descriptor {
+        if let descriptor {
             return message.send(on: socket, with: descriptor) ? offset : nil
         }
         if count > input.bytes.count / 2 {
             guard let memory = SharedMemory("prefetch-image", capacity: count),
                 let descriptor = memory.descriptor
             else { throw .outOfMemory("no memory for its decoder") }
-            memory.bytes.copyMemory(from: data.bytes)
+            memory.bytes.copyMemory(from: data)
             // The worker changes only its own copy, where the kernel cannot forbid that.
             _ = memory.seal(isFinal: true) || memory.seal(isFinal: false)
             return message.send(on: socket, with: descriptor) ? offset : nil
         }
         message.first = offset + count <= input.bytes.count ? offset : 0
         UnsafeMutableRawBufferPointer(rebasing: input.bytes[message.first...])
-            .copyMemory(from: data.bytes)
+            .copyMemory(from: data)
         return message.send(on: socket) ? message.first + count : nil
     }
 

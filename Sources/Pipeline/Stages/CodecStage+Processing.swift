@@ -167,7 +167,7 @@ extension CodecStage {
                 isNew ? .new(recipes) : .stored(recipes), on: source.bytes,
                 at: source.descriptor, cancellation: cancellation)
         }
-        if result.isAboutImage { try crashes.note(result.crashSignal, of: source.digest) }
+        try crashes.note(result, of: source.digest)
         do {
             let processed = try result.get()
             if !source.isFramed, let warning = processed.warning, warning.lacksEnd {

@@ -30,8 +30,7 @@ package final class Body: @unchecked Sendable {
         budget.release(reserved)
     }
 
-    /// The smallest body that pays for memory of its own kind: about as many system calls as
-    /// copying it takes time.
+    /// Smaller bodies are copied for another process: the system calls of sharing take longer.
     private static let leastShared = 1 << 20
 
     /// A transfer's claim to the budget.

@@ -104,9 +104,7 @@ package struct PlaceholderFilling: Sendable {
                 try bytes.withUnsafeBytes { try processor.perform(.placeholder, on: $0) }
             }
             do {
-                if result.isAboutImage {
-                    try crashes.note(result.crashSignal, of: image.digest)
-                }
+                try crashes.note(result, of: image.digest)
                 return try result.get().placeholder.map { .made($0) } ?? .skipped
             } catch {
                 return failure("\(image.relativePath): \(error)")

@@ -7,16 +7,8 @@ import Testing
 struct CrashTests {
     /// The marks of ``FaultyJPEG``, each with the signal that it causes.
     private static let crashSignals: [(mark: String, signal: Int32)] = [
-        ("\nFaultyJPEG: abort\n", SIGABRT), ("\nFaultyJPEG: segment\n", SIGSEGV),
+        ("abort", SIGABRT), ("segment", SIGSEGV),
     ]
-
-    /// A JPEG with the mark in a comment after the first marker.
-    static func marked(_ mark: String) throws -> [UInt8] {
-        let source = try Fixtures.file("baseline.jpg")
-        let length = mark.utf8.count + 2
-        return source[..<2] + [0xFF, 0xFE, UInt8(length >> 8), UInt8(length & 255)] + mark.utf8
-            + source[2...]
-    }
 
     /// Runs the command with the faulty decoder preloaded.
     static func faulty(_ command: Command) -> Command {
@@ -31,7 +23,7 @@ struct CrashTests {
 
     @Test(arguments: crashSignals)
     func laterRunsSkipImagesThatCrashedDecoders(mark: String, signal: Int32) async throws {
-        let bytes = try CrashTests.marked(mark)
+        let bytes = try Fixtures.jpegForFaultyDecoder(mark)
         try await withOrigin { origin in
             origin.serve("/bad.jpg", .picture(bytes))
             let bad = origin.url("/bad.jpg")
@@ -60,7 +52,7 @@ struct CrashTests {
 
     /// Without workers, a crash ends the run, and nothing that was stored is lost.
     @Test func crashWithoutWorkersEndsRun() async throws {
-        let bytes = try CrashTests.marked("\nFaultyJPEG: abort\n")
+        let bytes = try Fixtures.jpegForFaultyDecoder("abort")
         try await withOrigin { origin in
             origin.serve("/bad.jpg", .picture(bytes))
             let pictures = origin.serveImages(3)

@@ -32,7 +32,7 @@ struct SandboxTests {
 
     @Test(arguments: faults)
     func faultyDecoderCostsOneEntry(mark: String, message: String, signal: Int32?) async throws {
-        let bytes = try CrashTests.marked("\nFaultyJPEG: \(mark)\n")
+        let bytes = try Fixtures.jpegForFaultyDecoder(mark)
         try await withOrigin { origin in
             origin.serve("/bad.jpg", .picture(bytes))
             let bad = origin.url("/bad.jpg")
