@@ -47,7 +47,12 @@ let package = Package(
         .trait(name: "WebP", description: "Decodes WebP, by libwebp."),
         .trait(name: "AVIF", description: "Decodes AVIF, by libavif and dav1d."),
         .trait(name: "GIF", description: "Decodes GIF, by giflib."),
-        .default(enabledTraits: ["WebP", "AVIF", "GIF"]),
+        .trait(name: "TIFF", description: "Decodes TIFF, by libtiff."),
+        .trait(name: "HEIF", description: "Decodes HEIF, by libheif and libde265."),
+        .trait(name: "JPEGXL", description: "Decodes JPEG XL, by libjxl."),
+        .trait(name: "JPEG2000", description: "Decodes JPEG 2000, by openjpeg."),
+        .default(
+            enabledTraits: ["WebP", "AVIF", "GIF", "TIFF", "HEIF", "JPEGXL", "JPEG2000"]),
     ],
     // Exact versions for reproducible builds, since Package.resolved is not in the repository. The
     // command's dependencies have none of their own; NIO is for tests only.
@@ -137,6 +142,10 @@ let package = Package(
                 "CPlaceholder", "CResample", "CXML", "PrefetchModel",
                 .target(name: "CAVIF", condition: .when(traits: ["AVIF"])),
                 .target(name: "CGIF", condition: .when(traits: ["GIF"])),
+                .target(name: "CHEIF", condition: .when(traits: ["HEIF"])),
+                .target(name: "CJXL", condition: .when(traits: ["JPEGXL"])),
+                .target(name: "COpenJPEG", condition: .when(traits: ["JPEG2000"])),
+                .target(name: "CTIFF", condition: .when(traits: ["TIFF"])),
                 .target(name: "CWebP", condition: .when(traits: ["WebP"])),
             ],
             swiftSettings: codecs),
@@ -428,6 +437,21 @@ let package = Package(
                     ["-Xlinker", "--export-dynamic-symbol=dav1d_default_settings"],
                     .when(traits: ["AVIF"]))
             ]),
+        // So are these, in a worker. The program must export one function (cheif_single.c) to the
+        // libraries that libheif loads.
+        .target(
+            name: "CHEIF", dependencies: ["CInterruption", "CLoader"], cSettings: boundary,
+            linkerSettings: [
+                .unsafeFlags(
+                    ["-Xlinker", "--export-dynamic-symbol=de265_start_worker_threads"],
+                    .when(traits: ["HEIF"]))
+            ]),
+        .target(name: "CJXL", dependencies: ["CInterruption", "CLoader"], cSettings: boundary),
+        .target(
+            name: "COpenJPEG", dependencies: ["CInterruption", "CLoader"], cSettings: boundary),
+        .target(
+            name: "CTIFF", dependencies: ["CInterruption", "CLoader"], cSettings: boundary,
+            linkerSettings: [.linkedLibrary("m")]),
         .target(
             name: "CGIF", dependencies: ["CInterruption"], cSettings: boundary,
             linkerSettings: [.linkedLibrary("gif", .when(traits: ["GIF"]))]),
@@ -466,8 +490,9 @@ let package = Package(
 // covers C only.
 if Context.environment["PREFETCH_FUZZ"] != nil {
     let fuzzed: Set = [
-        "CAVIF", "CColour", "CDeflate", "CGIF", "CInterruption", "CJPEG", "CLoader", "CPNG",
-        "CPixels", "CPlaceholder", "CResample", "CWebP", "CXML", "Codecs", "CCSV", "CJSON", "CTOML",
+        "CAVIF", "CColour", "CDeflate", "CGIF", "CHEIF", "CInterruption", "CJPEG", "CJXL",
+        "CLoader", "COpenJPEG", "CPNG", "CPixels", "CPlaceholder", "CResample", "CTIFF", "CWebP",
+        "CXML", "Codecs", "CCSV", "CJSON", "CTOML",
         "ConfigurationFiles", "Manifests", "URLParsing",
     ]
     let helpers: Set = [

@@ -162,10 +162,15 @@ const char *cloader_path(size_t index) {
     return path;
 }
 
-/// Loads the carried library, if there is one, in the place of the system's, which failed.
-static void load_carried(const cloader_library *library, void *functions, char *failure) {
+/// Finds the carried libraries once.
+static void prepare_carried(void) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, find_carried);
+}
+
+/// Loads the carried library, if there is one, in the place of the system's, which failed.
+static void load_carried(const cloader_library *library, void *functions, char *failure) {
+    prepare_carried();
     char path[sizeof carried_folder + 64];
     snprintf(path, sizeof path, "%s/%s", carried_folder, library->file);
     if (!carried_folder[0]) {
@@ -181,4 +186,43 @@ void cloader_open(const cloader_library *library, void *functions, char *failure
     load(library, library->file, functions, failure);
     if (failure[0]) load_carried(library, functions, failure);
     if (!failure[0]) note(functions);
+}
+
+// MARK: finding
+
+#if defined(__x86_64__)
+#define MULTIARCH "x86_64-linux-gnu"
+#elif defined(__aarch64__)
+#define MULTIARCH "aarch64-linux-gnu"
+#else
+#define MULTIARCH "."
+#endif
+
+/// Finds a file in a folder of `length` bytes.
+static bool find_in(const char *folder, size_t length, const char *file, char *path) {
+    char name[PATH_MAX];
+    if (length == 0 || length + strlen(file) + 2 > sizeof name) return false;
+    snprintf(name, sizeof name, "%.*s/%s", (int)length, folder, file);
+    if (realpath(name, path)) return true;
+    path[0] = 0;
+    return false;
+}
+
+bool cloader_find(const char *file, char *path) {
+    static const char *const folders[] = {
+        "/usr/local/lib/" MULTIARCH, "/usr/local/lib", "/lib/" MULTIARCH, "/usr/lib/" MULTIARCH,
+        "/lib64", "/usr/lib64", "/lib", "/usr/lib",
+    };
+    path[0] = 0;
+    const char *wanted = getenv("LD_LIBRARY_PATH");
+    while (wanted && *wanted) {
+        size_t length = strcspn(wanted, ":");
+        if (find_in(wanted, length, file, path)) return true;
+        wanted += length + (wanted[length] == ':');
+    }
+    for (size_t index = 0; index < sizeof folders / sizeof *folders; index++) {
+        if (find_in(folders[index], strlen(folders[index]), file, path)) return true;
+    }
+    prepare_carried();
+    return !carried_failure[0] && find_in(carried_folder, strlen(carried_folder), file, path);
 }

@@ -4,7 +4,7 @@
 
 // The protocol.
 CALL(recvmsg, ON_SOCKET, "receives requests, and descriptors of large images")
-CALL(write, ON_SOCKET, "sends results")
+CALL(write, ON_OUTPUT, "sends results; libjxl writes messages")
 CALL(exit_group, ANY, "ends when the parent has closed the socket")
 
 // Memory. No page becomes executable.
@@ -28,3 +28,4 @@ CALL(rt_sigprocmask, ANY, "abort")
 CALL(gettid, ANY, "abort")
 CALL(getpid, ANY, "abort")
 CALL(tgkill, OWN_PROCESS, "abort")
+CALL(writev, ON_ERRORS, "malloc names damage before it calls abort")

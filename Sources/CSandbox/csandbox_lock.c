@@ -24,11 +24,15 @@
 #define ARCHITECTURE AUDIT_ARCH_AARCH64
 #endif
 
-typedef enum rule { ANY, ON_SOCKET, ON_IMAGE, MAPPING, OWN_CLOCK, OWN_PROCESS } rule;
+typedef enum rule {
+    ANY, ON_SOCKET, ON_OUTPUT, ON_ERRORS, ON_IMAGE, MAPPING, OWN_CLOCK, OWN_PROCESS
+} rule;
 
 static const char *const rule_texts[] = {
     [ANY] = "",
     [ON_SOCKET] = "on the socket",
+    [ON_OUTPUT] = "on the socket, and standard error, which is /dev/null",
+    [ON_ERRORS] = "on standard error, which is /dev/null",
     [ON_IMAGE] = "of a received image",
     [MAPPING] = "anonymous, not executable; a received image, only readable",
     [OWN_CLOCK] = "the system's and its own",
@@ -106,6 +110,13 @@ static void put_rule(program *program, rule rule) {
     switch (rule) {
     case ANY: break;
     case ON_SOCKET: put_equal(program, 0, CSANDBOX_SOCKET); break;
+    case ON_OUTPUT:
+        put_load(program, 0, false);
+        put(program, BPF_JMP | BPF_JEQ | BPF_K, STDERR_FILENO, 2, 0);
+        put(program, BPF_JMP | BPF_JEQ | BPF_K, CSANDBOX_SOCKET, 1, 0);
+        put_return(program, SECCOMP_RET_KILL_PROCESS);
+        break;
+    case ON_ERRORS: put_equal(program, 0, STDERR_FILENO); break;
     case ON_IMAGE: put_equal(program, 0, CSANDBOX_IMAGE); break;
     case MAPPING:
         // The descriptor is -1 with MAP_ANONYMOUS.

@@ -19,6 +19,17 @@ package final class BudgetedImageProcessor: Sendable {
         pixels = MemoryBudget(total: rules.header.memory)
         pool =
             sandbox == .off || !csandbox_is_available() ? nil : WorkerPool(rules, mode: sandbox)
+        BudgetedImageProcessor.chooseDecoders(for: sandbox)
+    }
+
+    /// Notes where this process decodes formats that are too risky without walls. Where workers
+    /// turn out not to start, such images stay undecoded.
+    package static func chooseDecoders(for mode: SandboxMode) {
+        if mode == .off {
+            SandboxedDecoders.allow(.sandboxed)
+        } else if csandbox_is_available() {
+            SandboxedDecoders.leaveToWorkers(.sandboxed)
+        }
     }
 
     /// Decodes or checks the source and performs the task: all results from one decode, or one by
@@ -53,9 +64,7 @@ package final class BudgetedImageProcessor: Sendable {
     /// - Throws: a `UserError` where walls are required and do not hold.
     package func prepare() throws {
         let recipes = rules.header.recipes
-        _ = try withPool {
-            try $0.prepare(needsAVIF: recipes.contains(where: CodecLibraries.needsAVIF))
-        }
+        _ = try withPool { try $0.prepare(needing: CodecLibrarySet(for: recipes)) }
     }
 
     /// Checks walls that are required, before any image is.
@@ -76,6 +85,7 @@ package final class BudgetedImageProcessor: Sendable {
                 return try body(pool)
             } catch let error as UserError {
                 failure.withLock { $0 = $0 ?? error.description }
+                SandboxedDecoders.leaveToWorkers([])
             }
         }
         guard mode == .require, let reason = failure.withLock({ $0 }) else { return nil }
@@ -97,7 +107,7 @@ package final class BudgetedImageProcessor: Sendable {
     package static func trySandbox() -> SandboxState {
         let rules = HeaderRules(memory: .mebibytes(64))
         let processor = BudgetedImageProcessor(DecodingRules(header: rules), sandbox: .auto)
-        _ = try? processor.withPool { try $0.prepare(needsAVIF: true) }
+        _ = try? processor.withPool { try $0.prepare(needing: .all) }
         return processor.sandbox
     }
 

@@ -195,7 +195,7 @@ extension ProcessedImage {
         }
         switch recipe.encoding {
         case .original: return false
-        case .same: return format == source || [.png, .webp].contains(format)
+        case .same: return format == source || [.jpeg, .png, .webp].contains(format)
         case .auto:
             return format == source
                 || recipe.allowedFormats.contains { $0.rawValue == format.rawValue }

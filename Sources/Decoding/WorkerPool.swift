@@ -8,9 +8,12 @@ import Threading
 final class WorkerPool: Sendable {
     private struct PoolState {
         var idle: [WorkerProcess] = []
-        var loadsAVIF = false
-        /// Values of ``loadsAVIF`` of workers that passed their test.
-        var tested: Set<Bool> = []
+        /// Libraries of workers that passed their test; nil before the first one.
+        var tested: CodecLibrarySet?
+        /// The libraries of images so far: more of the same format usually follow.
+        var libraries: CodecLibrarySet = []
+        /// Libraries with which no worker starts.
+        var refused: CodecLibrarySet = []
         /// Workers that ended before their first image, since one last sent a result.
         var idleEnds = 0
         /// The sets of recipes, by their number.
@@ -69,7 +72,7 @@ final class WorkerPool: Sendable {
         _ cancellation: Cancellation
     ) throws(UserError) -> Result<ProcessedEntry, CodecError> {
         let recipes = task.recipes
-        let worker = try worker(needsAVIF: CodecLibraries.needsAVIF(image.format, recipes))
+        let worker = try worker(needing: CodecLibrarySet(for: image.format, recipes))
         // A worker that has ended is not given back.
         defer { giveBack(worker) }
         let set = recipes.isEmpty ? 0 : number(of: recipes)
@@ -85,8 +88,8 @@ final class WorkerPool: Sendable {
     }
 
     /// Starts a worker ahead of its first image.
-    func prepare(needsAVIF: Bool) throws(UserError) {
-        giveBack(try worker(needsAVIF: needsAVIF))
+    func prepare(needing libraries: CodecLibrarySet) throws(UserError) {
+        giveBack(try worker(needing: libraries))
     }
 
     private func giveBack(_ worker: WorkerProcess) {
@@ -107,27 +110,24 @@ final class WorkerPool: Sendable {
         }
     }
 
-    private func worker(needsAVIF: Bool) throws(UserError) -> WorkerProcess {
+    private func worker(needing libraries: CodecLibrarySet) throws(UserError) -> WorkerProcess {
         while true {
+            let needed = libraries.subtracting(state.withLock { $0.refused })
             while let worker = state.withLock({ $0.idle.popLast() }) {
                 if worker.isOver() {
                     worker.end()
                     // One that took an image may have been made to end.
                     if !worker.hasTakenImage { try noteIdleEnd("workers end by themselves") }
-                } else if worker.hasAVIF || !needsAVIF {
+                } else if worker.libraries.isSuperset(of: needed) {
                     return worker
                 }
             }
-            let started = Result { () throws(UserError) in
-                let worker = try start(needsAVIF: needsAVIF)
-                if let reason = worker.startFailure() { throw UserError(reason) }
-                return worker
-            }
-            let worker: WorkerProcess
-            switch started {
-            case .success(let ready): worker = ready
-            case .failure(let error):
-                try noteIdleEnd(error.description)
+            let launch = launch(needing: needed)
+            let started = Result { () throws(UserError) in try start(launch) }
+            guard case .success(let worker) = started else {
+                if !refuseLibraries(of: launch), case .failure(let error) = started {
+                    try noteIdleEnd(error.description)
+                }
                 continue
             }
             if mode == .require, !worker.missing.isEmpty {
@@ -135,25 +135,45 @@ final class WorkerPool: Sendable {
             }
             state.withLock { state in
                 state.missing = worker.missing
-                state.tested.insert(worker.hasAVIF)
+                state.tested = (state.tested ?? []).union(worker.libraries)
             }
             return worker
         }
     }
 
-    private func start(needsAVIF: Bool) throws(UserError) -> WorkerProcess {
-        let launch = state.withLock { state in
-            // Where there is one AVIF, there are more.
-            state.loadsAVIF = state.loadsAVIF || needsAVIF
-            return WorkerLaunch(
-                tests: !state.tested.contains(state.loadsAVIF), hasAVIF: state.loadsAVIF)
+    private func launch(needing needed: CodecLibrarySet) -> WorkerLaunch {
+        state.withLock { state in
+            state.libraries.formUnion(needed)
+            state.libraries.subtract(state.refused)
+            let isTested = state.tested?.isSuperset(of: state.libraries) == true
+            return WorkerLaunch(tests: !isTested, libraries: state.libraries)
         }
+    }
+
+    private func start(_ launch: WorkerLaunch) throws(UserError) -> WorkerProcess {
         // The output has all results of an image, and each may be as large as all pixels.
         let results = 8 * min(rules.header.memory.bytes, WorkerPool.mostResults / 8) + (1 << 20)
         let rules = rules
-        return try starter.run { () throws(UserError) in
+        let worker = try starter.run { () throws(UserError) in
             try WorkerProcess(rules, results: results, launch)
         }
+        if let reason = worker.startFailure() { throw UserError(reason) }
+        return worker
+    }
+
+    /// Looks for libraries that keep a worker from starting, each alone. Their formats stay
+    /// undecoded from then on. Returns whether there is one.
+    private func refuseLibraries(of launch: WorkerLaunch) -> Bool {
+        var refused: CodecLibrarySet = []
+        for bit in 0..<8 {
+            let library = CodecLibrarySet(rawValue: 1 << bit)
+                .intersection(launch.libraries).intersection(.sandboxed)
+            guard !library.isEmpty else { continue }
+            let alone = WorkerLaunch(tests: true, libraries: library)
+            if (try? start(alone)) == nil { refused.formUnion(library) }
+        }
+        state.withLock { $0.refused.formUnion(refused) }
+        return !refused.isEmpty
     }
 
     /// - Throws: the reason, when no other worker is tried.

@@ -27,7 +27,7 @@ struct WorkerTests {
             program: Workspace.binary,
             variables: WorkerLaunch().variables
                 + ["LD_PRELOAD=\(Workspace.product("libFaultyJPEG.so"))"],
-            tests: true, hasAVIF: true, leftOut: leftOut)
+            tests: true, libraries: .all, leftOut: leftOut)
         let limit = ByteCount.mebibytes(256)
         let rules = DecodingRules(
             header: HeaderRules(recipes: recipes, others: .store, memory: limit))
@@ -65,7 +65,8 @@ struct WorkerTests {
         let images = [
             Fixtures.png(width: 1500, height: 1000, isNoise: true), svg,
             try Fixtures.file("baseline.jpg"), try Fixtures.jpegForFaultyDecoder("abort"),
-            try Fixtures.jpegForFaultyDecoder("exit"),
+            try Fixtures.jpegForFaultyDecoder("exit"), try Fixtures.jpegForFaultyDecoder("print"),
+            try Fixtures.jpegForFaultyDecoder("free"),
         ]
         var thumbnail = Recipe(encoding: .webp)
         thumbnail.transformations = [.resize(.fit(width: 300, height: 300))]
@@ -76,7 +77,7 @@ struct WorkerTests {
         #expect(
             all == [
                 nil, nil, nil, "its decoder crashed (SIGABRT)",
-                "its decoder ended with status 7",
+                "its decoder ended with status 7", nil, "its decoder crashed (SIGABRT)",
             ])
         for index in 0..<csandbox_call_count() {
             let name = String(cString: csandbox_call_at(index).name)

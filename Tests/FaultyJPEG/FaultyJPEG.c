@@ -27,6 +27,14 @@ static volatile int never;
 
 static void misbehave(j_decompress_ptr input) {
     if (holds(input, FAULTY_JPEG_ABORT)) abort();
+    if (holds(input, FAULTY_JPEG_PRINT)) fputs("a message\n", stderr);
+    if (holds(input, FAULTY_JPEG_FREE)) {
+        // The compiler would see two calls of `free`.
+        void (*volatile release)(void *) = free;
+        void *volatile memory = malloc(64);
+        release(memory);
+        release(memory);
+    }
     if (holds(input, FAULTY_JPEG_SEGMENT)) *(volatile char *)NULL = 1;
     if (holds(input, FAULTY_JPEG_EXIT)) _exit(7);
     if (holds(input, FAULTY_JPEG_LOOP)) while (!never) {}

@@ -32,10 +32,10 @@ package enum Fixtures {
             + source[2...]
     }
 
-    /// One grey pixel as a TIFF, a format that is recognised but not decoded.
+    /// One pixel of unknown colours as a TIFF, which is recognised but not decoded.
     package static let tiff: [UInt8] = {
         let entries: [(UInt8, UInt8)] = [
-            (0x00, 1), (0x01, 1), (0x02, 8), (0x03, 1), (0x06, 1), (0x11, 8), (0x16, 1), (0x17, 1),
+            (0x00, 1), (0x01, 1), (0x02, 8), (0x03, 1), (0x06, 99), (0x11, 8), (0x16, 1), (0x17, 1),
         ]
         var bytes: [UInt8] = Array("II*\0".utf8) + [12, 0, 0, 0, 128, 0, 0, 0]
         bytes += [UInt8(entries.count), 0]

@@ -137,6 +137,7 @@ int main(int count, char **arguments) {
             long values[5] = {0};
             if (number == SYS_mmap) values[4] = -1;
             if (number == SYS_recvmsg || number == SYS_write) values[0] = CSANDBOX_SOCKET;
+            if (number == SYS_writev) values[0] = STDERR_FILENO;
             if (number == SYS_close) values[0] = CSANDBOX_IMAGE;
             // Its own process has another number than this one's, which tgkill would need.
             if (number == SYS_tgkill) continue;
@@ -151,6 +152,7 @@ int main(int count, char **arguments) {
             {"recvmsg", SYS_recvmsg, {CSANDBOX_IMAGE, (long)byte, 0}},
             {"close", SYS_close, {CSANDBOX_SOCKET}},
             {"write", SYS_write, {1, (long)byte, 1}},
+            {"writev", SYS_writev, {CSANDBOX_SOCKET, (long)byte, 0}},
             {"mmap", SYS_mmap, {0, 4096, PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1}},
             {"mmap", SYS_mmap, {0, 4096, PROT_READ, MAP_SHARED, CSANDBOX_SOCKET}},
             {"mmap", SYS_mmap, {0, 4096, PROT_READ, MAP_PRIVATE, CSANDBOX_IMAGE}},

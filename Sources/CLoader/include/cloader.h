@@ -32,6 +32,12 @@ typedef struct {
 /// - `failure`: has `CLOADER_MESSAGE_BYTES`, and is empty after success.
 void cloader_open(const cloader_library *library, void *functions, char *failure);
 
+/// Finds a library by its file name where the dynamic linker usually looks, and among the carried
+/// ones, without loading it. Finds no library of other folders that /etc/ld.so.conf names.
+///
+/// - `path`: has `PATH_MAX`, and receives the file's path without links; empty without one.
+bool cloader_find(const char *file, char *path);
+
 /// Returns the paths of the loaded libraries, in their order; NULL ends them. Any thread may call
 /// it.
 const char *_Nullable cloader_path(size_t index);

@@ -101,6 +101,33 @@ extension CacheCatalog {
         try database.read("reading the run log") { try RunLog.outages(in: $0) }
     }
 
+    /// The resources with images of these formats that were stored undecoded before a time.
+    ///
+    /// Reads the rows of all images. Nil if a run has started since and ended: it could make them
+    /// again.
+    package func undecoded(
+        _ formats: [ImageFormat], before time: Timestamp
+    ) throws(StorageError) -> ResourceSet? {
+        try database.read("reading undecoded images") { database in
+            let last = try database.first(
+                """
+                SELECT started_at FROM run WHERE ended_at IS NOT NULL ORDER BY id DESC LIMIT 1
+                """
+            ) { try $0.time(0) }
+            guard let last, last < time else { return nil }
+            var resources = ResourceSet()
+            for format in formats {
+                try database.forEach(
+                    """
+                    SELECT resource_id FROM variant
+                    WHERE decoded = 0 AND format = ? AND created_at < ?
+                    """, .text(format.rawValue), .init(time)
+                ) { resources.insert(try $0.integer(0)) }
+            }
+            return resources.isEmpty ? nil : resources
+        }
+    }
+
     /// The starts of the last runs over these manifests, latest first.
     package func starts(manifests: [String], limit: Int) throws(StorageError) -> [Timestamp] {
         // Older runs over the same manifests are not looked for.

@@ -44,7 +44,7 @@
     enum AVIFRepetition {
         /// 0 for no end, which browsers assume without an edit list.
         static func plays(in source: UnsafeRawBufferPointer) -> Int {
-            guard let track = AVIFTrack.shown(in: source),
+            guard let track = HEIFTrack.shown(in: source),
                 let list = track.first("edts", "elst")
             else { return 0 }
             var fields = FieldReader(source, list.payload)

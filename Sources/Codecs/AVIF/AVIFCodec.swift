@@ -83,7 +83,7 @@
         let header: ImageHeader
         private let limits: CodecLimits
         let container: cavif_header
-        private let places: AVIFMetadata
+        private let places: HEIFMetadata
         let note = WarningNote()
 
         init(
@@ -93,15 +93,15 @@
             self.header = header
             self.limits = limits
             container = try LibAVIF.container(of: source)
-            places = try AVIFMetadata(source)
-            if container.frames < 2, try AVIFItems(source)?.contradictsSizes == true {
+            places = try HEIFMetadata(source)
+            if container.frames < 2, try HEIFItems(source)?.contradictsSizes == true {
                 throw .broken("a size that its data contradicts")
             }
         }
 
         /// Samples of 10 and 12 bits become 16: lossless in a PNG, and a JPEG has 8 anyway.
         static func header(of source: UnsafeRawBufferPointer) throws(CodecError) -> ImageHeader {
-            let items = try AVIFItems(source)
+            let items = try HEIFItems(source)
             if LibAVIF.missing == nil, let reason = items?.refusal {
                 return ImageHeader(
                     undecoded: .avif, source, libraryRefusal: LibAVIF.refusal(reason))
@@ -172,8 +172,8 @@
 
         /// The brightest light of the main item or of the track that libavif shows.
         private var statedPeak: Double? {
-            guard let items = try? AVIFItems(source) else {
-                return AVIFTrack.shown(in: source)?.peak
+            guard let items = try? HEIFItems(source) else {
+                return HEIFTrack.shown(in: source)?.peak
             }
             return items.peak
         }
@@ -263,24 +263,9 @@
 
         var keepsProfileAlways: Bool { true }
 
-        func pieces(keptBy recipe: Recipe) -> [ImagePiece] { stripped(recipe.stripping) }
-
-        /// The file with metadata overwritten in place, since the container's tables hold file
-        /// offsets. The profile stays, as part of the picture's description. If all metadata is
-        /// kept, only malformed EXIF and XMP is overwritten.
-        private func stripped(_ stripping: Recipe.Stripping) -> [ImagePiece] {
-            var replaced = AVIFView.essentialMarks(in: source)
-            if stripping == .none {
-                let repairs = places.repairs
-                note.noteMalformed(repairs.malformed, "item")
-                replaced += repairs.replacements
-            } else {
-                replaced += places.replacements
-            }
-            replaced.sort { $0.range.lowerBound < $1.range.lowerBound }
-            return Array(source: 0..<source.count, without: replaced.map(\.range)) {
-                replaced[$0].bytes
-            }
+        func pieces(keptBy recipe: Recipe) -> [ImagePiece] {
+            places.pieces(
+                keptBy: recipe.stripping, note, besides: AVIFView.essentialMarks(in: source))
         }
 
         /// The ICC profile; nil without a whole one for RGB, or for grey.
@@ -303,28 +288,9 @@
             return ImageBytes(owning: copy, count: count).withUnsafeBytes { [UInt8]($0) }
         }
 
-        var companions: Set<Companion> {
-            let boxes = places.boxes
-            var found: Set<Companion> = []
-            if boxes.hasManifest { found.insert(.manifest) }
-            if boxes.hasVideo { found.insert(.video) }
-            if (try? AVIFItems(source))?.hasGainMap == true { found.insert(.gainMap) }
-            return found
-        }
+        var companions: Set<Companion> { places.companions }
 
-        var metadata: CarriedMetadata { CarriedMetadata(exif: exif, xmp: places.xmp) }
-
-        /// The file's EXIF if its orientation agrees with the container's, which applies; else that
-        /// orientation alone.
-        private var exif: [UInt8]? {
-            if let exif = places.exif,
-                exif.withUnsafeBytes({ ExifOrientation.value(inTIFF: $0) }) == header.orientation
-            {
-                return exif
-            }
-            guard header.orientation != ExifOrientation.upright else { return nil }
-            return ExifOrientation.minimalTIFF(header.orientation)
-        }
+        var metadata: CarriedMetadata { places.carried(turnedTo: header.orientation) }
     }
 #else
     extension ImageCodec {

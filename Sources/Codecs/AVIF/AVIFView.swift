@@ -46,7 +46,7 @@
                     changes += descriptionChanges(in: box, of: source)
                 }
                 guard box.isA("moov") else { continue }
-                AVIFTrack.forEach(in: box, of: source) { track in
+                HEIFTrack.forEach(in: box, of: source) { track in
                     // Real files have a few of them.
                     guard changes.count < CodecLimits.maximumPieces, track.isHidden else { return }
                     change(track.box.start + 4, Array("free".utf8))

@@ -20,6 +20,11 @@ struct Box {
         (0..<4).reduce(0) { $0 << 8 | UInt32(type.utf8Start[$1]) }
     }
 
+    /// The codes of types with spaces between them.
+    static func codes(_ types: String) -> Set<UInt32> {
+        Set(types.split(separator: " ").map { $0.utf8.reduce(0) { $0 << 8 | UInt32($1) } })
+    }
+
     /// Returns the first box of a type; nil without one.
     ///
     /// - Throws: As ``BoxWalk/box()``, for the boxes before it.
@@ -95,7 +100,28 @@ struct BoxWalk {
         return false
     }
 
+    /// The boxes of a file, up to the first damaged one.
+    static func boxes(of source: UnsafeRawBufferPointer) -> [Box] {
+        var walk = BoxWalk(source)
+        var boxes: [Box] = []
+        while boxes.count < CodecLimits.maximumPieces, let box = try? walk.box() {
+            boxes.append(box)
+        }
+        return boxes
+    }
+
     private func past() -> CodecError {
         isWholeFile ? .cut("a box passes the end of the file") : .broken("a box passes its end")
+    }
+}
+
+extension [ImagePiece] {
+    /// A file of boxes, without those of other types.
+    init(_ source: UnsafeRawBufferPointer, ofBoxes types: Set<UInt32>) {
+        self = []
+        var walk = BoxWalk(source)
+        while let box = try? walk.box() {
+            if types.contains(box.type) { append(source: box.start..<box.payload.upperBound) }
+        }
     }
 }

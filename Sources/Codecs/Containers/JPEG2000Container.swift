@@ -85,7 +85,7 @@ enum JPEG2000Container: ImageContainer {
 
     static let startOfCodestream: [UInt8] = [0xFF, 0x4F, 0xFF, 0x51]
 
-    private static func isBare(_ bytes: UnsafeRawBufferPointer) -> Bool {
+    static func isBare(_ bytes: UnsafeRawBufferPointer) -> Bool {
         bytes.starts(with: startOfCodestream)
     }
 

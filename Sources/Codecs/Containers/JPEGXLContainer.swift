@@ -68,7 +68,7 @@ enum JPEGXLContainer: ImageContainer {
         return !isBare(source) && !walk.reachesOpenEnd()
     }
 
-    private static func isBare(_ bytes: UnsafeRawBufferPointer) -> Bool { bytes.first == 0xFF }
+    static func isBare(_ bytes: UnsafeRawBufferPointer) -> Bool { bytes.first == 0xFF }
 
     /// The beginning of a codestream, read from the lowest bit on.
     private struct Header {

@@ -69,7 +69,7 @@ package enum HeaderVerdict: Hashable, Sendable {
     /// the whole too, and only for facts that can no longer change. Every format is read from front
     /// to back, and every error except truncation is raised at the byte that causes it.
     ///
-    /// Formats without an own reader pass.
+    /// AVIF passes.
     ///
     /// `totalBytes` is the length of the whole body; nil if unknown.
     package init(
@@ -78,7 +78,8 @@ package enum HeaderVerdict: Hashable, Sendable {
     ) {
         self.init(on: beginning) { () throws(CodecError) in
             let format = try acceptedFormat(of: beginning, rules.others)
-            guard format.hasOwnReader else { return .passed }
+            // Its container does not say which of its pictures counts.
+            guard format != .avif else { return .passed }
             var image = try header(
                 of: beginning, format, limits: rules.limits, recipes: rules.recipes,
                 others: rules.others)

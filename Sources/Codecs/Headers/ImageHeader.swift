@@ -78,9 +78,10 @@ package struct ImageHeader: Hashable, Sendable {
     /// larger if compressed without loss.
     private var hasLossyDetail: Bool {
         switch format {
-        case .jpeg: true
+        case .jpeg, .heif: true
         // Photographs take more than a byte a pixel, graphics a tenth of one.
         case .png, .webp, .avif: lossyQuality != nil || sourceBytes > pixels / 2
+        case .jpegXL, .jpeg2000: sourceBytes > pixels / 8
         default: false
         }
     }

@@ -42,6 +42,6 @@ package enum StoredPlaceholder {
 }
 
 extension ImageFormat {
-    /// Whether there is a decoder for it.
-    package var isDecoded: Bool { codec != nil }
+    /// Whether there is a decoder for it, here or in workers.
+    package var isDecoded: Bool { CodecLibraries.decodes(self) }
 }

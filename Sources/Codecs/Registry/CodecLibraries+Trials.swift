@@ -102,7 +102,7 @@ extension CodecLibraries {
             AAABAAEABAQAAAAAGABoAAAAFgAAACgAAAAEAAAACAAAAAEAGAAAAAAAMAAAAMQOAADEDgAAAAAAAAAAAAAy\
             ZMgyZMgyZMgyZMgyZMgyZMgyZMgyZMgyZMgyZMgyZMgyZMgyZMgyZMgyZMgyZMgAAAAAAAAAAAAAAAAAAAAA
             """
-        default: nil
+        default: sandboxedTinyPicture(of: format)
         }
     }
 }

@@ -4,6 +4,7 @@ internal import CLoader
 internal import CPNG
 internal import CXML
 package import PrefetchModel
+internal import Synchronization
 
 /// The libraries behind the codecs.
 package enum CodecLibraries {
@@ -12,8 +13,35 @@ package enum CodecLibraries {
     /// As the program was built with it: the loaded one does not say.
     package static var libjpegTurbo: String { String(cString: cjpeg_library_version()) }
     /// The decoded formats and the versions of their decoders: `jpeg/2.1.5,png/1.6.39`.
-    package static let decoders = ImageFormat.allCases.compactMap { $0.codec?.decoder() }
-        .joined(separator: ",")
+    package static var decoders: String {
+        let inUse = SandboxedDecoders.inUse.intersection(.sandboxed)
+        let known = knownDecoders.withLock { $0[inUse] }
+        if let known { return known }
+        let text =
+            (own
+            + ImageFormat.allCases.filter(isInUse)
+            .compactMap { $0.sandboxedCodec?.decoder() }).joined(separator: ",")
+        knownDecoders.withLock { $0[inUse] = text }
+        return text
+    }
+    private static let knownDecoders = Mutex<[CodecLibrarySet: String]>([:])
+    /// The same of the formats that decode anywhere.
+    package static let own = ImageFormat.allCases.filter { !isSandboxed($0) }
+        .compactMap { $0.codec?.decoder() }
+    /// Whether a format is decoded in workers only, or with `--sandbox off`.
+    package static func isSandboxed(_ format: ImageFormat) -> Bool {
+        !CodecLibrarySet(decoding: format).isDisjoint(with: .sandboxed)
+    }
+    /// Whether workers of this process decode the format. False in a worker.
+    static func isLeftToWorkers(_ format: ImageFormat) -> Bool {
+        let library = CodecLibrarySet(decoding: format).intersection(.sandboxed)
+        return SandboxedDecoders.areInWorkers(library)
+            && format.sandboxedLibrary?.installedVersion != nil
+    }
+    private static func isInUse(_ format: ImageFormat) -> Bool {
+        !CodecLibrarySet(decoding: format).intersection(.sandboxed)
+            .isDisjoint(with: SandboxedDecoders.inUse)
+    }
     /// The version of the library that applies profiles: `colours/2.14`. Different without it, so
     /// that its failures are retried once it is installed.
     package static let colours = "colours/\(LittleCMS.version ?? "missing")"
@@ -22,11 +50,15 @@ package enum CodecLibraries {
         uniqueKeysWithValues: ImageFormat.allCases.compactMap { format in
             format.sameRule.map { (format.rawValue, $0) }
         })
-    /// Whether this build decodes the format, which its traits decide.
-    package static func decodes(_ format: ImageFormat) -> Bool { format.codec != nil }
-    /// The value of `Accept` for the formats that this build decodes.
+    /// Whether the format is decoded: by this build, which its traits decide, and if it takes a
+    /// worker, by a library that is there.
+    package static func decodes(_ format: ImageFormat) -> Bool {
+        guard isSandboxed(format) else { return format.codec != nil }
+        return isInUse(format) && format.sandboxedLibrary?.installedVersion != nil
+    }
+    /// The value of `Accept` for the formats that this build decodes anywhere.
     package static let accept =
-        (ImageFormat.allCases.filter(decodes).map(\.mediaType)
+        (ImageFormat.allCases.filter { !isSandboxed($0) && decodes($0) }.map(\.mediaType)
         + ["image/*;q=0.5", "*/*;q=0.1"]).joined(separator: ", ")
     /// The optional libraries with the versions as loaded, or why they cannot be loaded: `libwebp
     /// 1.2.4`.
@@ -50,24 +82,29 @@ package enum CodecLibraries {
                 ?? "liblcms2 cannot be loaded: \(LittleCMS.missing ?? "")")
         return lines
     }
-    /// Loads the libraries that are otherwise loaded on first use. libavif and the libraries behind
-    /// it are by far the largest; ``needsAVIF(_:_:)`` tells whether an image needs them.
-    package static func load(avif: Bool) {
+    /// The same of libraries for workers, by the names of their files: `libtiff 6.0.0`.
+    package static var sandboxed: [String] {
+        ImageFormat.allCases.compactMap(\.sandboxedLibrary).map {
+            "\($0.name) \($0.installedVersion ?? "is not installed")"
+        }
+    }
+    /// Loads the libraries that are otherwise loaded on first use.
+    ///
+    /// - Returns: The libraries that were loaded.
+    package static func load(_ libraries: CodecLibrarySet) -> CodecLibrarySet {
         _ = LittleCMS.missing
+        var loaded: CodecLibrarySet = []
         #if AVIF
-            if avif { _ = LibAVIF.missing }
+            if libraries.contains(.avif), LibAVIF.missing == nil { loaded.insert(.avif) }
         #endif
-    }
-
-    /// Whether libavif decodes the image or makes one of its results.
-    package static func needsAVIF(_ source: ImageFormat?, _ recipes: [Recipe]) -> Bool {
-        source == .avif || recipes.contains(where: needsAVIF)
-    }
-
-    /// Whether libavif may make a result by this recipe, of an image of any other format.
-    package static func needsAVIF(_ recipe: Recipe) -> Bool {
-        recipe.encoding == .avif
-            || recipe.encoding == .auto && recipe.allowedFormats.contains(.avif)
+        for format in ImageFormat.allCases {
+            let library = CodecLibrarySet(decoding: format).intersection(.sandboxed)
+            guard !library.isEmpty, libraries.contains(library),
+                format.sandboxedLibrary?.missing == nil
+            else { continue }
+            loaded.formUnion(library)
+        }
+        return loaded
     }
 
     /// The files of all libraries that were loaded on first use, of other modules too.

@@ -12,8 +12,27 @@ extension ImageFormat {
         case .gif: .gif
         case .avif: .avif
         case .icon: .ico
+        case .tiff, .heif, .jpegXL, .jpeg2000:
+            SandboxedDecoders.allows(CodecLibrarySet(decoding: self)) ? sandboxedCodec : nil
         default: nil
         }
+    }
+
+    /// The codec of a format that is decoded in a worker only, or with `--sandbox off`; nil if this
+    /// build does not decode it anywhere.
+    var sandboxedCodec: ImageCodec? {
+        switch self {
+        case .tiff: .tiff
+        case .heif: .heif
+        case .jpegXL: .jpegXL
+        case .jpeg2000: .jpeg2000
+        default: nil
+        }
+    }
+
+    /// The library of such a codec.
+    var sandboxedLibrary: SandboxedLibrary? {
+        (sandboxedCodec?.source as? any SandboxedSource.Type)?.library
     }
 
     /// The meaning of ``PrefetchModel/Recipe/Encoding/same``; nil for a format that no build
@@ -23,6 +42,10 @@ extension ImageFormat {
         case .webp: .webP
         case .gif: .gif
         case .avif: .avif
+        case .tiff: .tiff
+        case .heif: .heif
+        case .jpegXL: .jpegXL
+        case .jpeg2000: .jpeg2000
         default: codec?.same
         }
     }
@@ -30,13 +53,17 @@ extension ImageFormat {
 
 extension ImageFormat {
     /// Whether headers are read without the decoder's library. The others are read in workers only.
-    package var hasOwnReader: Bool { self != .avif }
+    package var hasOwnReader: Bool { CodecLibrarySet(decoding: self).isEmpty }
 }
 
 extension SameRule {
     static let webP = keptUnlessFiner(encodedAs: .webp)
     static let gif = kept(orEncodedAs: .png)
     static let avif = keptUnlessFiner(encodedAs: .avif)
+    static let tiff = kept(orEncodedAs: .png)
+    static let heif = kept(orEncodedAs: .jpeg)
+    static let jpegXL = kept(orEncodedAs: .webp)
+    static let jpeg2000 = kept(orEncodedAs: .png)
 }
 
 /// Returns the format of the first bytes.
@@ -51,7 +78,9 @@ func acceptedFormat(
     if [.avif, .heif].contains(format), let text = HEIFContainer.refusal(of: source) {
         throw .unsupported(text)
     }
-    if format.codec == nil { try others.check("\(format.rawValue) is not decoded") }
+    if format.codec == nil, !CodecLibraries.isLeftToWorkers(format) {
+        try others.check("\(format.rawValue) is not decoded")
+    }
     return format
 }
 

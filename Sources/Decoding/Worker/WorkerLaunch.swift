@@ -1,5 +1,6 @@
 internal import CLinux
 internal import CSandbox
+import Codecs
 import Glibc
 import PrefetchModel
 
@@ -10,8 +11,8 @@ struct WorkerLaunch: Sendable {
     var variables = WorkerLaunch.libraryVariables
     /// Whether it decodes and encodes a tiny picture of each format first.
     var tests = false
-    /// Whether it loads libavif.
-    var hasAVIF = false
+    /// The libraries that it loads.
+    var libraries: CodecLibrarySet = []
     /// The index of a system call that it may not make, of those that workers may; -1 for none. For
     /// tests.
     var leftOut: Int32 = -1
@@ -51,8 +52,8 @@ struct WorkerLaunch: Sendable {
             posix_spawn_file_actions_adddup2(&actions, copy, Int32(target))
         }
         posix_spawn_file_actions_addclosefrom_np(&actions, Int32(CSANDBOX_SOCKET) + 1)
-        let texts = ["prefetch", WorkerLaunch.flag, "\(getpid())", "\(tests)", "\(hasAVIF)"]
-        let arguments = (texts + ["\(leftOut)"]).map { strdup($0) }
+        let settings = [getpid().description, "\(tests)", "\(libraries.rawValue)", "\(leftOut)"]
+        let arguments = (["prefetch", WorkerLaunch.flag] + settings).map { strdup($0) }
         let environment = variables.map { strdup($0) }
         defer { (arguments + environment).forEach { free($0) } }
         var process = pid_t()

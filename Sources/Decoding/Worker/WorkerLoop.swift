@@ -12,9 +12,10 @@ package enum DecodingWorker {
         guard cstart_argument_count() == 6, isArgument(1, WorkerLaunch.flag) else { return }
         // The terminal sends these to all processes of a run; the parent decides.
         for number in [SIGINT, SIGTERM, SIGHUP, SIGQUIT] { signal(number, SIG_IGN) }
-        guard let parent = number(2), csandbox_follow_parent(parent), let leftOut = number(5),
+        guard let parent = number(2), csandbox_follow_parent(parent), let libraries = number(4),
+            let leftOut = number(5),
             let loop = WorkerLoop(
-                tests: isArgument(3, "true"), avif: isArgument(4, "true"), leftOut)
+                tests: isArgument(3, "true"), CodecLibrarySet(rawValue: Int(libraries)), leftOut)
         else { _exit(2) }
         loop.run()
         _exit(0)
@@ -43,7 +44,7 @@ private final class WorkerLoop {
     private static let slackBytes = 128 << 20
 
     /// Loads all that needs files, and builds the walls.
-    init?(tests: Bool, avif: Bool, _ leftOut: Int32) {
+    init?(tests: Bool, _ libraries: CodecLibrarySet, _ leftOut: Int32) {
         guard let input = WorkerLoop.map(Int32(CSANDBOX_INPUT), PROT_READ),
             let output = WorkerLoop.map(
                 Int32(CSANDBOX_OUTPUT), PROT_READ | PROT_WRITE),
@@ -57,12 +58,14 @@ private final class WorkerLoop {
         self.input = UnsafeRawBufferPointer(input)
         self.output = output
         self.rules = rules
-        CodecLibraries.load(avif: avif)
+        let loaded = CodecLibraries.load(libraries)
         // Little CMS dates the profiles that it makes, for which the C library reads a file once.
         tzset()
         let pixels = min(rules.header.memory.bytes, 1 << 46)
         let walls = csandbox_lock(UInt64(pixels + pixels / 4 + WorkerLoop.slackBytes), leftOut)
-        if tests { WorkerLoop.decodeTinyPictures(avif: avif) }
+        // Without the last wall, the riskier libraries could do anything.
+        if walls.holding & (1 << Wall.seccomp.rawValue) != 0 { SandboxedDecoders.allow(loaded) }
+        if tests { WorkerLoop.decodeTinyPictures(with: libraries) }
         let ready = WorkerMessage(
             kind: .ready, first: Int(walls.holding), second: WorkerLoop.errors(of: walls))
         guard ready.send(on: WorkerLoop.socket) else { return nil }
@@ -79,8 +82,10 @@ private final class WorkerLoop {
     /// Decodes and encodes a tiny picture of each format, behind the walls: a library that needs
     /// another system call ends the worker here, and not at an image of the list. Without its
     /// library, a format fails for each image by itself.
-    private static func decodeTinyPictures(avif: Bool) {
-        let formats = ImageFormat.allCases.filter { avif || $0 != .avif }
+    private static func decodeTinyPictures(with libraries: CodecLibrarySet) {
+        let formats = ImageFormat.allCases.filter {
+            libraries.isSuperset(of: CodecLibrarySet(decoding: $0))
+        }
         _ = CodecLibraries.failingDecoders(among: formats)
         _ = CodecLibraries.failingEncoders(among: formats)
     }

@@ -15,8 +15,8 @@ final class WorkerProcess: @unchecked Sendable {
     /// The most sets of recipes that it keeps.
     static let mostSets = 256
 
-    /// Whether it has loaded libavif.
-    let hasAVIF: Bool
+    /// The libraries that it was told to load.
+    let libraries: CodecLibrarySet
     private let process: pid_t
     private let socket: Int32
     private let input: SharedMemory
@@ -41,7 +41,7 @@ final class WorkerProcess: @unchecked Sendable {
     init(
         _ rules: DecodingRules, results: Int, _ launch: WorkerLaunch
     ) throws(UserError) {
-        hasAVIF = launch.hasAVIF
+        libraries = launch.libraries
         input = try WorkerProcess.memory("prefetch-input", capacity: WorkerProcess.inputBytes)
         output = try WorkerProcess.memory("prefetch-output", capacity: results)
         var ends: (Int32, Int32) = (-1, -1)

@@ -19,7 +19,7 @@ package enum Components {
             "libdeflate \(CodecLibraries.libdeflate) (built with)",
             "zlib \(String(cString: zlibVersion()))",
             "expat \(CodecLibraries.expat)",
-        ] + CodecLibraries.optional
+        ] + CodecLibraries.optional + CodecLibraries.sandboxed
     }
 
     private static var libcurl: String {

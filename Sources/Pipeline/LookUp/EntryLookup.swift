@@ -1,4 +1,6 @@
 import CacheStorage
+import Codecs
+import Decoding
 import EntryLifecycle
 import HTTPSemantics
 import Hashing
@@ -26,6 +28,8 @@ final class EntryLookup: Sendable {
     private let threads = Monitor([OwnedThread]())
     private let cache: (source: CacheCatalog, index: FreshnessIndex)?
     private let seed: (cache: SeedCache, index: FreshnessIndex)?
+    /// The resources with images that a new decoder decodes; nil for none.
+    private let undecoded: ResourceSet?
     /// By position of the run's variants; empty when the observer does not want the images of fresh
     /// entries.
     private let images: [ImageIndex]
@@ -48,6 +52,13 @@ final class EntryLookup: Sendable {
                 source, expectedLookups: expectedLookups, marksRedirects: marksRedirects)
         }
         cache = try cacheSource.map { ($0, try makeIndex($0)) }
+        BudgetedImageProcessor.chooseDecoders(for: rules.configuration.images.sandbox)
+        undecoded =
+            if let cacheSource, let arrivals = CodecLibraries.arrivals {
+                try cacheSource.undecoded(arrivals.formats, before: arrivals.since)
+            } else {
+                nil
+            }
         self.seed = seed.flatMap { cache in
             cache.reading { () throws(StorageError) in (cache, try makeIndex(cache.source)) }
         }
@@ -160,7 +171,8 @@ final class EntryLookup: Sendable {
             source.directory, varyTest: rules.configuration.varyTest())
         return LookUpWorker(
             reader: reader, hasFailures: try reader.hasFailures(), index: index,
-            images: images, lineWriter: lineWriter, rules: rules, wallClock: wallClock)
+            undecoded: undecoded, images: images, lineWriter: lineWriter, rules: rules,
+            wallClock: wallClock)
     }
 
     private func makeSeedLookup() throws(StorageError) -> SeedLookup? {

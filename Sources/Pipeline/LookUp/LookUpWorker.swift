@@ -13,6 +13,8 @@ struct LookUpWorker {
     /// keys.
     let hasFailures: Bool
     let index: FreshnessIndex
+    /// The resources with images that a new decoder decodes; nil for none.
+    let undecoded: ResourceSet?
     /// By position of the run's variants; empty when no images are wanted.
     let images: [ImageIndex]
     let lineWriter: (any WarmLineWriting)?
@@ -88,6 +90,10 @@ struct LookUpWorker {
         }
         guard stored.missing < 0 else {
             finding.state = .stale(.incomplete(position: stored.missing))
+            return
+        }
+        if undecoded?.contains(row.resourceID) == true {
+            finding.state = .stale(.incomplete(position: 0))
             return
         }
         finding.state = .fresh(expiresAt: expiresAt)

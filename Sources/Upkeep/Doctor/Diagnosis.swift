@@ -418,7 +418,9 @@ extension Diagnosis {
             let holding = Wall.allCases.filter { missing[$0] == nil }.map(\.name)
             let text = "decoders can be behind \(holding.joined(separator: ", "))"
             let rest = missing.isEmpty ? "" : "; not \(SandboxState.text(of: missing))"
-            return .ok(.sandbox, text + rest)
+            let others = CodecLibraries.sandboxed
+            let more = others.isEmpty ? "" : "; there alone: \(others.joined(separator: ", "))"
+            return .ok(.sandbox, text + rest + more)
         case .none(let reason):
             return .ok(.sandbox, "decoders run in this process: \(reason)")
         case .off, .unused:
@@ -429,7 +431,7 @@ extension Diagnosis {
     /// Returns the line about libraries that could be loaded, with the decoders that fail on a tiny
     /// picture.
     static func decoders(failing: [String], _ libraries: String) -> Diagnosis {
-        let decoders = CodecLibraries.decoders.replacing(",", with: " ")
+        let decoders = CodecLibraries.own.joined(separator: " ")
         guard failing.isEmpty else {
             return .wrong(
                 .libraries, "\(failing.joined(separator: "; ")); it fails on a right picture",

@@ -94,7 +94,8 @@ package struct PlaceholderFilling: Sendable {
             .failed((candidate.key, message))
         }
         let image = candidate.image
-        guard image.format.isDecoded else { return .skipped }
+        let isUndecoded = CodecLibraries.isSandboxed(image.format) && !image.isDecoded
+        guard image.format.isDecoded, !isUndecoded else { return .skipped }
         if let crash = crashes.crash(of: image.digest) { return failure(crash.description) }
         switch cache.directory.bytes(of: image, hasher: hasher) {
         case .damaged: return failure("\(image.relativePath) is missing or damaged")

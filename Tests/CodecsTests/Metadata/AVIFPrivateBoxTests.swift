@@ -158,7 +158,7 @@ import Testing
                 file += HandmadeContainer.big(left) + Array(type.utf8) + head
                 left -= 8 + head.count
             }
-            let found = file.withUnsafeBytes { AVIFPrivateBoxes($0).descriptions.count }
+            let found = file.withUnsafeBytes { HEIFPrivateBoxes($0).descriptions.count }
             #expect(found == (type == "iinf" ? 1 : 0))
         }
 
@@ -198,7 +198,7 @@ import Testing
             let place = try #require(source.indices.last { source[$0...].starts(with: table.utf8) })
             source.replaceSubrange(place..<place + 4, with: "zzzz".utf8)
             let made = try source.withUnsafeBytes { bytes in
-                let found = try AVIFMetadata(bytes).replacements
+                let found = try HEIFMetadata(bytes).replacements
                 #expect(!found.isEmpty)
                 return found.allSatisfy { $0.range.upperBound <= mdat }
             }

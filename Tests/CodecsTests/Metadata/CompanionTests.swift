@@ -114,7 +114,7 @@ import Testing
                 + hidden("uuid") + CompanionSample.box("mdat", [1, 2, 3])
             for tail in [[], hidden("mpvd"), hidden("uuid") + hidden("jumb")] as [[UInt8]] {
                 let made = try (source + tail).withUnsafeBytes { bytes in
-                    let replacements = try AVIFMetadata(bytes).replacements.sorted {
+                    let replacements = try HEIFMetadata(bytes).replacements.sorted {
                         $0.range.lowerBound < $1.range.lowerBound
                     }
                     return [ImagePiece](

@@ -13,7 +13,7 @@ struct VersionTests {
             let names = [
                 "prefetch", "commit", "cache schema", "libcurl", "SQLite", "libpng",
                 "libjpeg-turbo", "libdeflate", "zlib", "expat", "libwebp", "libavif", "giflib",
-                "liblcms2",
+                "liblcms2", "libtiff", "libheif", "libjxl", "openjpeg",
             ]
             try #require(lines.count == names.count, "\(result)")
             for (line, name) in zip(lines, names) {

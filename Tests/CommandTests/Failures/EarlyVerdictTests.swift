@@ -107,9 +107,10 @@ struct EarlyVerdictTests {
         let broad = Fixtures.pngDeclaring(width: 9_000, height: 9_000)
         return [
             Row(
-                name: "TIFF", response: Response(body: Array("II*\0".utf8) + rest),
+                name: "PSD",
+                response: Response(body: Array("8BPS\0\u{1}\0\0\0\0\0\0".utf8) + rest),
                 options: ["--other-formats", "fail"],
-                verdict: "failed/unsupported-image", message: "tiff is not decoded"),
+                verdict: "failed/unsupported-image", message: "psd is not decoded"),
             Row(
                 name: "pixels", response: .image(wide + rest),
                 verdict: "failed/too-many-pixels",

@@ -14,7 +14,7 @@ struct OtherFormatTests {
 
         """.utf8)
     private static let pdf = Array("%PDF-1.4\nxref\ntrailer\nstartxref\n9\n%%EOF\n".utf8)
-    /// 6 by 4, one strip in front of the directory.
+    /// 6 by 4, one strip in front of the directory. A preview, so that no library decodes it.
     static let tiff: [UInt8] = {
         func number(_ value: Int, _ bytes: Int) -> [UInt8] {
             (0..<bytes).map { UInt8(truncatingIfNeeded: value >> (8 * $0)) }
@@ -23,7 +23,8 @@ struct OtherFormatTests {
             number(tag, 2) + number(4, 2) + number(1, 4) + number(value, 4)
         }
         return [0x49, 0x49, 0x2A, 0] + number(32, 4) + [UInt8](repeating: 7, count: 24)
-            + number(4, 2) + entry(256, 6) + entry(257, 4) + entry(273, 8) + entry(279, 24)
+            + number(5, 2) + entry(254, 1) + entry(256, 6) + entry(257, 4) + entry(273, 8)
+            + entry(279, 24)
             + number(0, 4)
     }()
 

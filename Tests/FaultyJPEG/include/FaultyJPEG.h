@@ -1,8 +1,11 @@
 // Preloaded before libjpeg, `jpeg_read_header` misbehaves on an image that holds one of these
 // marks, like a decoder with a bug or one that an image has taken over.
 #define FAULTY_JPEG_MARK "\nFaultyJPEG: "
-// Bugs: ends by a signal, exits, computes or allocates without end.
+// Writes a message, and decodes the image.
+#define FAULTY_JPEG_PRINT "print\n"
+// Bugs: ends by a signal, frees memory twice, exits, computes or allocates without end.
 #define FAULTY_JPEG_ABORT "abort\n"
+#define FAULTY_JPEG_FREE "free\n"
 #define FAULTY_JPEG_SEGMENT "segment\n"
 #define FAULTY_JPEG_EXIT "exit\n"
 #define FAULTY_JPEG_LOOP "loop\n"

@@ -54,8 +54,9 @@ def problem(text):
 def decoded(data, name):
     """The picture in `data`, decoded to its last pixel, or None."""
     try:
-        if data[4:8] == b"ftyp":
-            return decoded_avif(data)
+        for matches, command, suffix, format in TOOLS:
+            if matches(data):
+                return decoded_by(command, suffix, format, data)
         picture = Image.open(io.BytesIO(data))
         picture.load()
         # Unlike browsers, Pillow reads the orientation from XMP.
@@ -66,17 +67,24 @@ def decoded(data, name):
         return None
 
 
-def decoded_avif(data):
-    """Decodes with avifdec, since Debian's Pillow does not read AVIF."""
+# Formats that Debian's Pillow does not read: a test, a command, a file's suffix and Pillow's name.
+TOOLS = [
+    (lambda data: data[4:8] == b"ftyp" and b"avi" in data[8:64], ["avifdec", "--jobs", "1"], "avif", "AVIF"),
+    (lambda data: data[4:8] == b"ftyp", ["heif-convert"], "heic", "HEIF"),
+    (lambda data: data[:2] == b"\xff\x0a" or data[4:8] == b"JXL ", ["djxl"], "jxl", "JXL"),
+]
+
+
+def decoded_by(command, suffix, format, data):
     with tempfile.TemporaryDirectory() as folder:
-        source, target = os.path.join(folder, "in.avif"), os.path.join(folder, "out.png")
+        source, target = os.path.join(folder, "in." + suffix), os.path.join(folder, "out.png")
         with open(source, "wb") as file:
             file.write(data)
         subprocess.run(
-            ["avifdec", "--jobs", "1", source, target], stdin=subprocess.DEVNULL, check=True, capture_output=True)
+            command + [source, target], stdin=subprocess.DEVNULL, check=True, capture_output=True)
         picture = Image.open(target)
         picture.load()
-        picture.format = "AVIF"
+        picture.format = format
         return picture
 
 
@@ -138,13 +146,13 @@ def check_row(directory, row, files, pictures):
     if picture is None:
         return
     # Pillow calls a JPEG followed by further pictures MPO.
-    if picture.format.lower().replace("mpo", "jpeg") != kind:
+    if picture.format.lower().replace("mpo", "jpeg").replace("jpeg2000", "jp2") != kind:
         problem(f"{path}: is {picture.format}, its row says {kind}")
-    # avifdec applies neither irot nor imir.
-    tag = orientation if kind == "avif" else picture.getexif().get(0x0112, 1)
+    # avifdec applies neither irot nor imir, heif-convert both.
+    tag = orientation if kind in ("avif", "heif") else picture.getexif().get(0x0112, 1)
     if orientation != (tag if tag in range(1, 9) else 1):
         problem(f"{path}: has orientation {tag}, its row says {orientation}")
-    shown = picture.size[::-1] if orientation >= 5 else picture.size
+    shown = picture.size[::-1] if orientation >= 5 and kind != "heif" else picture.size
     if (width, height) != shown:
         problem(f"{path}: shows {shown}, its row says {width}x{height}")
 

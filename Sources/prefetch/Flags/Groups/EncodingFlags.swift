@@ -40,7 +40,7 @@ struct EncodingFlags: FlagRows {
     let otherFormats = RunFlag<OtherFormats>(
         "other-formats", value: "what", sets: \.run.images.otherFormats,
         help: """
-            Formats that are not decoded (SVG, HEIC, TIFF, …): fail them, store complete files \
+            Formats that are not decoded (SVG, PDF, PSD, …): fail them, store complete files \
             unchanged for every variant, or skip (exclude) them.
             """)
 

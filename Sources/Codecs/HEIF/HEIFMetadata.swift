@@ -1,15 +1,15 @@
-#if AVIF
+#if AVIF || HEIF
     internal import PrefetchModel
 
-    /// The metadata of an AVIF by its places in the file, since versions of libavif find different
-    /// parts of it.
+    /// The metadata of a HEIF or AVIF by its places in the file, since versions of libraries find
+    /// different parts of it.
     ///
-    /// Metadata are the private boxes, and all items except AV1 pictures, of each box `meta`,
+    /// Metadata are the private boxes, and all items except coded pictures, of each box `meta`,
     /// whether or not they belong to the picture that is shown. So are other bytes between
     /// pictures and samples, and times.
-    struct AVIFMetadata {
+    struct HEIFMetadata {
         private let source: UnsafeRawBufferPointer
-        let boxes: AVIFPrivateBoxes
+        private let boxes: HEIFPrivateBoxes
         private var items: [(type: UInt32, extents: [Range<Int>])] = []
         /// The data of pictures and tracks.
         private var pictures: [Range<Int>] = []
@@ -17,10 +17,10 @@
         /// The EXIF and XMP of the picture that is shown.
         private var shown: [CarriedMetadata.MetadataKind: [Range<Int>]] = [:]
 
-        /// - Throws: As ``AVIFItems/init(_:)``.
+        /// - Throws: As ``HEIFItems/init(_:)``.
         init(_ source: UnsafeRawBufferPointer) throws(CodecError) {
             self.source = source
-            boxes = AVIFPrivateBoxes(source)
+            boxes = HEIFPrivateBoxes(source)
             pictures = boxes.samples ?? []
             arePicturesKnown = boxes.samples != nil
             // libavif takes the tracks of a file with this main brand.
@@ -31,7 +31,7 @@
             }
             var count = 0
             for (box, isOfTrack) in boxes.descriptions {
-                let found = try AVIFItems(of: box, in: source)
+                let found = try HEIFItems(of: box, in: source)
                 count += found.count
                 guard count <= CodecLimits.maximumPieces else {
                     throw .limitExceeded("more than \(CodecLimits.maximumPieces) items")
@@ -48,15 +48,36 @@
 
         // MARK: Reading
 
+        var companions: Set<Companion> {
+            var found: Set<Companion> = []
+            if boxes.hasManifest { found.insert(.manifest) }
+            if boxes.hasVideo { found.insert(.video) }
+            if (try? HEIFItems(source))?.hasGainMap == true { found.insert(.gainMap) }
+            return found
+        }
+
+        /// Returns EXIF and XMP of the picture, given the orientation by the container, which
+        /// applies: of EXIF that states another one, that orientation alone.
+        func carried(turnedTo orientation: Int) -> CarriedMetadata {
+            if let exif,
+                exif.withUnsafeBytes({ ExifOrientation.value(inTIFF: $0) }) == orientation
+            {
+                return CarriedMetadata(exif: exif, xmp: xmp)
+            }
+            let isTurned = orientation != ExifOrientation.upright
+            return CarriedMetadata(
+                exif: isTurned ? ExifOrientation.minimalTIFF(orientation) : nil, xmp: xmp)
+        }
+
         /// The TIFF structure of the picture's EXIF; nil without a whole one.
-        var exif: [UInt8]? {
-            guard let data = data(.exif), let start = AVIFMetadata.tiffStart(in: data) else {
+        private var exif: [UInt8]? {
+            guard let data = data(.exif), let start = HEIFMetadata.tiffStart(in: data) else {
                 return nil
             }
             return Array(data[start...])
         }
 
-        var xmp: [UInt8]? { data(.xmp) }
+        private var xmp: [UInt8]? { data(.xmp) }
 
         private func data(_ kind: CarriedMetadata.MetadataKind) -> [UInt8]? {
             guard let extents = shown[kind] else { return nil }
@@ -97,6 +118,27 @@
             }
         }
 
+        /// Returns the file with metadata overwritten in place, since the container's tables hold
+        /// file offsets. The profile stays, as part of the picture's description. If all metadata
+        /// is kept, only malformed EXIF and XMP is overwritten.
+        func pieces(
+            keptBy stripping: Recipe.Stripping, _ note: WarningNote,
+            besides changes: [(range: Range<Int>, bytes: [UInt8])] = []
+        ) -> [ImagePiece] {
+            var replaced = changes
+            if stripping == .none {
+                let repairs = repairs
+                note.noteMalformed(repairs.malformed, "item")
+                replaced += repairs.replacements
+            } else {
+                replaced += replacements
+            }
+            replaced.sort { $0.range.lowerBound < $1.range.lowerBound }
+            return Array(source: 0..<source.count, without: replaced.map(\.range)) {
+                replaced[$0].bytes
+            }
+        }
+
         /// Bytes for each private box and item, since tables hold file offsets: free space, EXIF
         /// without entries, spaces. Zeros for times and all other data except pictures, if it is
         /// known where those are. Bytes of pictures and the other boxes stay. Private boxes at the
@@ -132,7 +174,7 @@
             var malformed: [String] = []
             if let extents = shown[.exif] {
                 let data = data(.exif) ?? []
-                if let start = AVIFMetadata.tiffStart(in: data) {
+                if let start = HEIFMetadata.tiffStart(in: data) {
                     let offset = UInt32(start - 4).bigEndianBytes
                     if !data.starts(with: offset) {
                         repairs += overwriting(first(4, of: extents), offset)

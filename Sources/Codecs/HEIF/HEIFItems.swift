@@ -1,11 +1,18 @@
-#if AVIF
-    /// The items of an AVIF (ISO/IEC 23008-12), as far as libavif 0.11 would show a wrong picture.
+#if AVIF || HEIF
+    /// The items of a HEIF (ISO/IEC 23008-12): its pictures and metadata, and of an AVIF the
+    /// properties with which libavif 0.11 would show a wrong picture.
     ///
     /// Read from the box `meta`: `pitm` names the main item, `iinf` the types, `iref` the tiles of
     /// a grid (`dimg`) and the item that an auxiliary one belongs to (`auxl`) or that one describes
     /// (`cdsc`), `iloc` the data, `iprp` the sizes.
-    struct AVIFItems {
-        private struct AVIFItem {
+    struct HEIFItems {
+        private enum AuxiliaryKind {
+            case alpha
+            /// Brightens another picture, in photographs of Apple.
+            case gainMap
+        }
+
+        private struct HEIFItem {
             var type: UInt32 = 0
             var tiles: [Int] = []
             var auxiliaryFor: [Int] = []
@@ -15,7 +22,7 @@
             var isXMP = false
             /// By the first box `ispe`.
             var size = (width: 0, height: 0)
-            var isAlpha = false
+            var auxiliary: AuxiliaryKind?
             /// Whether the picture is one of several layers.
             var isLayered = false
             /// The boxes `irot`, `imir` and `clap`, without their lengths.
@@ -26,19 +33,24 @@
             /// Whether an extent has no length, so it ends where its place does, or is in an item.
             var isOpenEnded = false
 
+            var isAlpha: Bool { auxiliary == .alpha }
+
             /// The first bytes of the data.
             var data: Range<Int>? { extents.first }
 
-            /// Whether AV1 codes the picture, or it is derived from others.
+            /// Whether it is such a picture, or is derived from others.
             var isPicture: Bool {
                 let isText = [Box.code("Exif"), Box.code("mime"), Box.code("uri ")].contains(type)
-                return type == Box.code("av01") || !tiles.isEmpty && !isText
+                return HEIFItems.coded.contains(type) || !tiles.isEmpty && !isText
             }
         }
 
+        /// The types of pictures that are decoded: AV1, HEVC, and its layers.
+        private static let coded = Box.codes("av01 hvc1 lhv1")
+
         private let source: UnsafeRawBufferPointer
         private var main: Int?
-        private var items: [Int: AVIFItem] = [:]
+        private var items: [Int: HEIFItem] = [:]
         /// The items in the order of their first mention, in which libavif 0.11 places tiles.
         private var order: [Int: Int] = [:]
         /// The boxes `ipma`.
@@ -115,8 +127,10 @@
             }
         }
 
-        /// Whether the picture can be brightened by another one (ISO 21496-1).
-        var hasGainMap: Bool { items.values.contains { $0.type == Box.code("tmap") } }
+        /// Whether the picture can be brightened by another one (ISO 21496-1, or Apple's).
+        var hasGainMap: Bool {
+            items.values.contains { $0.type == Box.code("tmap") || $0.auxiliary == .gainMap }
+        }
 
         /// The brightest light of the main picture in cd/m² (ISO/IEC 14496-12, 12.1.6); nil where
         /// it is unknown.
@@ -189,7 +203,7 @@
         }
 
         private mutating func change(
-            _ name: Int, _ change: (inout AVIFItem) -> Void
+            _ name: Int, _ change: (inout HEIFItem) -> Void
         ) throws(CodecError) {
             if items[name] == nil {
                 guard items.count < CodecLimits.maximumPieces else {
@@ -197,7 +211,7 @@
                 }
                 order[name] = order.count
             }
-            change(&items[name, default: AVIFItem()])
+            change(&items[name, default: HEIFItem()])
         }
 
         private mutating func readTypes(_ box: Box) throws(CodecError) {
@@ -275,14 +289,14 @@
                 try change(entry.item) { item in
                     for (index, _) in associations.properties(of: entry)
                     where properties.indices.contains(index) {
-                        AVIFItems.note(properties[index], of: source, &item)
+                        HEIFItems.note(properties[index], of: source, &item)
                     }
                 }
             }
         }
 
         private static func note(
-            _ property: Box, of source: UnsafeRawBufferPointer, _ item: inout AVIFItem
+            _ property: Box, of source: UnsafeRawBufferPointer, _ item: inout HEIFItem
         ) {
             let start = property.payload.lowerBound
             switch property.type {
@@ -291,7 +305,13 @@
             case Box.code("clli") where item.peak == nil:
                 item.peak = FieldReader.peak(in: property, of: source)
             case Box.code("auxC"):
-                item.isAlpha = namesAlpha(UnsafeRawBufferPointer(rebasing: source[start...]))
+                if namesAlpha(UnsafeRawBufferPointer(rebasing: source[start...])) {
+                    item.auxiliary = .alpha
+                } else if source.holds("urn:com:apple:photo:2020:aux:hdrgainmap\0", at: start + 4) {
+                    item.auxiliary = .gainMap
+                } else {
+                    item.auxiliary = nil
+                }
             case Box.code("a1lx"), Box.code("a1op"), Box.code("lsel"): item.isLayered = true
             case Box.code("irot"), Box.code("imir"), Box.code("clap"):
                 // No item has more; the longest has 32 bytes.

@@ -1,10 +1,10 @@
-#if AVIF
+#if AVIF || HEIF
     /// The boxes that hold neither pictures nor their description, and the places of data.
     ///
     /// A box is private unless readers of pictures and sound need it where it is. Unknown boxes are
     /// private, and so are free space, user data, `uuid`, JUMBF, the video of a motion photo
     /// (`mpvd`), and tracks of text.
-    struct AVIFPrivateBoxes {
+    struct HEIFPrivateBoxes {
         private let source: UnsafeRawBufferPointer
         /// In the order of the file.
         private(set) var found: [Box] = []
@@ -28,7 +28,7 @@
             var end = 0
             while let box = try? walk.box() {
                 end = box.payload.upperBound
-                if look(at: box, in: AVIFPrivateBoxes.file) {
+                if look(at: box, in: HEIFPrivateBoxes.file) {
                     tail = min(tail, box.start)
                 } else {
                     tail = source.count
@@ -45,40 +45,40 @@
         private static let file: UInt32 = 0
 
         /// The boxes of the file and of others that describe pictures and sound (ISO/IEC 14496-12,
-        /// 23008-12, 23000-22, AV1-ISOBMFF).
+        /// 23008-12, 23000-22, 14496-15, AV1-ISOBMFF).
         private static let known: [UInt32: Set<UInt32>] = [
-            file: codes("ftyp meta moov mdat"),
-            Box.code("moov"): codes("mvhd trak meta"),
-            Box.code("trak"): codes("tkhd tref edts mdia meta"),
-            Box.code("edts"): codes("elst"),
-            Box.code("mdia"): codes("mdhd hdlr minf"),
-            Box.code("minf"): codes("vmhd smhd nmhd dinf stbl"),
-            Box.code("dinf"): codes("dref"),
-            Box.code("stbl"): codes(
+            file: Box.codes("ftyp meta moov mdat"),
+            Box.code("moov"): Box.codes("mvhd trak meta"),
+            Box.code("trak"): Box.codes("tkhd tref edts mdia meta"),
+            Box.code("edts"): Box.codes("elst"),
+            Box.code("mdia"): Box.codes("mdhd hdlr minf"),
+            Box.code("minf"): Box.codes("vmhd smhd nmhd dinf stbl"),
+            Box.code("dinf"): Box.codes("dref"),
+            Box.code("stbl"): Box.codes(
                 "stsd stts ctts cslg stsc stsz stz2 stco co64 stss stsh sdtp sbgp sgpd"),
-            Box.code("av01"): codes("av1C colr pasp clap ccst auxi clli mdcv cclv amve btrt"),
-            Box.code("meta"): codes("hdlr pitm iinf iref iprp iloc idat grpl dinf ipro"),
-            Box.code("grpl"): codes("altr ster pymd eqiv"),
-            Box.code("iprp"): codes("ipco ipma"),
-            Box.code("ipco"): codes(
+            Box.code("av01"): entry.union(Box.codes("av1C")),
+            Box.code("hvc1"): entry.union(Box.codes("hvcC")),
+            Box.code("hev1"): entry.union(Box.codes("hvcC")),
+            Box.code("meta"): Box.codes("hdlr pitm iinf iref iprp iloc idat grpl dinf ipro"),
+            Box.code("grpl"): Box.codes("altr ster pymd eqiv"),
+            Box.code("iprp"): Box.codes("ipco ipma"),
+            Box.code("ipco"): Box.codes(
                 """
                 ispe pixi av1C colr pasp clap irot imir auxC a1op a1lx lsel clli mdcv cclv amve reve \
-                ndwt rloc rref iscl
+                ndwt rloc rref iscl hvcC lhvC oinf tols avcC jpgC j2kH cmpd uncC
                 """),
         ]
 
-        /// The boxes that tell their number of entries, of any type. Boxes behind are private.
-        private static let counted: Set<UInt32> = codes("stsd dref iinf")
+        private static let entry = Box.codes("colr pasp clap ccst auxi clli mdcv cclv amve btrt")
 
-        private static func codes(_ types: String) -> Set<UInt32> {
-            Set(types.split(separator: " ").map { $0.utf8.reduce(0) { $0 << 8 | UInt32($1) } })
-        }
+        /// The boxes that tell their number of entries, of any type. Boxes behind are private.
+        private static let counted: Set<UInt32> = Box.codes("stsd dref iinf")
 
         // MARK: Looking
 
         /// Looks into a box. Returns whether it is private.
         private mutating func look(at box: Box, in place: UInt32) -> Bool {
-            guard AVIFPrivateBoxes.known[place]?.contains(box.type) == true, isKept(box) else {
+            guard HEIFPrivateBoxes.known[place]?.contains(box.type) == true, isKept(box) else {
                 note(box)
                 return true
             }
@@ -92,7 +92,7 @@
                     descriptions.append((box, place == Box.code("trak")))
                 }
             case Box.code("trak"):
-                if let chunks = AVIFTrack(box, of: source).chunks {
+                if let chunks = HEIFTrack(box, of: source).chunks {
                     samples?.append(contentsOf: chunks)
                 } else {
                     samples = nil
@@ -104,7 +104,7 @@
         }
 
         private mutating func look(into box: Box) {
-            if AVIFPrivateBoxes.counted.contains(box.type) {
+            if HEIFPrivateBoxes.counted.contains(box.type) {
                 var fields = FieldReader(source, box.payload)
                 guard let head = fields.next(4),
                     let count = fields.next(box.isA("iinf") && head >> 24 == 0 ? 2 : 4)
@@ -114,13 +114,13 @@
                 while let part = try? walk.box() {
                     if index >= count {
                         note(part)
-                    } else if part.isA("av01") {
+                    } else if HEIFTrack.entries.contains(part.type) {
                         // Entries of other types could nest without end.
                         look(into: part)
                     }
                     index += 1
                 }
-            } else if AVIFPrivateBoxes.known[box.type] != nil {
+            } else if HEIFPrivateBoxes.known[box.type] != nil {
                 var walk = BoxWalk(
                     source, in: box.payload.dropFirst(headBytes(of: box)), allowsOpenEnds: true)
                 while let part = try? walk.box() { _ = look(at: part, in: box.type) }
@@ -132,7 +132,7 @@
             switch box.type {
             // QuickTime's has neither version nor flags.
             case Box.code("meta"): source.holds("hdlr", at: box.payload.lowerBound + 4) ? 0 : 4
-            case Box.code("av01"): AVIFTrack.entryBytes
+            case let type where HEIFTrack.entries.contains(type): HEIFTrack.entryBytes
             default: 0
             }
         }
@@ -141,13 +141,13 @@
             switch box.type {
             case Box.code("trak"):
                 let shown = ["pict", "auxv", "vide", "soun"] as [StaticString]
-                let handler = AVIFTrack(box, of: source).handler
+                let handler = HEIFTrack(box, of: source).handler
                 return handler.map(shown.map(Box.code).contains) ?? true
             case Box.code("grpl"):
                 // Some readers take free space inside for a group.
                 var walk = BoxWalk(source, in: box.payload)
                 while let group = try? walk.box() {
-                    guard AVIFPrivateBoxes.known[box.type]?.contains(group.type) == true else {
+                    guard HEIFPrivateBoxes.known[box.type]?.contains(group.type) == true else {
                         return false
                     }
                 }
@@ -165,7 +165,7 @@
         private mutating func note(_ box: Box) {
             switch box.type {
             case Box.code("uuid"):
-                let isProvenance = source[box.payload].starts(with: AVIFPrivateBoxes.provenance)
+                let isProvenance = source[box.payload].starts(with: HEIFPrivateBoxes.provenance)
                 hasManifest = hasManifest || isProvenance
             case Box.code("jumb"): hasManifest = true
             case Box.code("mpvd"): hasVideo = true

@@ -1,23 +1,23 @@
-#if AVIF
+#if AVIF || HEIF
     /// A track of a sequence (ISO/IEC 14496-12, 8.3).
-    struct AVIFTrack {
+    struct HEIFTrack {
         let box: Box
         private let source: UnsafeRawBufferPointer
 
         /// Iterates over the tracks of a movie, as far as its boxes are whole.
         static func forEach(
-            in movie: Box, of source: UnsafeRawBufferPointer, _ body: (AVIFTrack) -> Void
+            in movie: Box, of source: UnsafeRawBufferPointer, _ body: (HEIFTrack) -> Void
         ) {
             var walk = BoxWalk(source, in: movie.payload, allowsOpenEnds: true)
             while let box = try? walk.box() {
-                if box.isA("trak") { body(AVIFTrack(box, of: source)) }
+                if box.isA("trak") { body(HEIFTrack(box, of: source)) }
             }
         }
 
         /// Returns the track of pictures that libavif shows; nil without one.
-        static func shown(in source: UnsafeRawBufferPointer) -> AVIFTrack? {
+        static func shown(in source: UnsafeRawBufferPointer) -> HEIFTrack? {
             guard let movie = try? Box.first("moov", of: source) else { return nil }
-            var shown: AVIFTrack?
+            var shown: HEIFTrack?
             forEach(in: movie, of: source) { track in
                 if shown == nil, track.handler == Box.code("pict"), !track.isHidden,
                     !track.isAuxiliary
@@ -64,9 +64,12 @@
             guard [Box.code("pict"), Box.code("auxv")].contains(handler) else { return true }
             // An `auxi` may name something else, such as depth.
             guard let auxiliary = description("auxi") else { return false }
-            return !AVIFItems.namesAlpha(
+            return !HEIFItems.namesAlpha(
                 UnsafeRawBufferPointer(rebasing: source[auxiliary.payload]))
         }
+
+        /// The types of entries that describe samples of AV1 and HEVC.
+        static let entries = Box.codes("av01 hvc1 hev1")
 
         /// The fields of a visual sample entry, before its boxes (ISO/IEC 14496-12, 12.1.3).
         static let entryBytes = 78
@@ -76,7 +79,7 @@
             guard let table = first("mdia", "minf", "stbl", "stsd"),
                 let entry = first("av01", in: table.payload.dropFirst(8))
             else { return nil }
-            return first(type, in: entry.payload.dropFirst(AVIFTrack.entryBytes))
+            return first(type, in: entry.payload.dropFirst(HEIFTrack.entryBytes))
         }
 
         /// The brightest light in cd/m² by `clli`; nil where it is unknown.
