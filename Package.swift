@@ -261,6 +261,7 @@ let package = Package(
             name: "EntryQueueTests",
             dependencies: [
                 "EntryLifecycle", "EntryQueue", "Hashing", "PrefetchModel", "Scheduling",
+                "SeededRandom",
             ],
             swiftSettings: strict),
         .testTarget(

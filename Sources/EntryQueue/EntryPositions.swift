@@ -1,12 +1,14 @@
 package import PrefetchModel
 
 /// The position, the request mark, the variants and the outcome of every entry, for later entries
-/// of the same key: 7 bytes for each entry, and 4 more each where its request has a mark and where
-/// its variants are not the run's.
+/// of the same key: a byte for each entry, 4 more where lines without an entry precede it, and 4
+/// each where its request has a mark and where its variants are not the run's.
 package struct EntryPositions {
     private(set) var manifests: [String] = []
+    /// Lines minus identifiers: mostly the same for all entries of a list.
     private var lines = ChunkedArray<UInt32>()
-    private var manifestIndices = ChunkedArray<UInt16>()
+    /// Plus one; 0 for an entry that was not noted.
+    private var manifestNumbers = ChunkedArray<UInt16>()
     private var requestMarks = ChunkedArray<UInt32>()
     private var variantSets = ChunkedArray<UInt32>()
     /// The URLs of entries with request marks, as far as they have room: keys do not name them.
@@ -26,8 +28,8 @@ package struct EntryPositions {
         _ identifier: Int, manifest: String, line: Int, requestMark: UInt32, url: String? = nil,
         variantSet: UInt32 = 0
     ) {
-        lines[identifier] = UInt32(clamping: line)
-        manifestIndices[identifier] = UInt16(clamping: index(of: manifest))
+        lines[identifier] = UInt32(clamping: line) &- UInt32(truncatingIfNeeded: identifier)
+        manifestNumbers[identifier] = UInt16(clamping: index(of: manifest) + 1)
         if requestMark != 0 { requestMarks[identifier] = requestMark }
         if let url, urlBytes + url.utf8.count <= EntryPositions.mostURLBytes {
             urlBytes += url.utf8.count
@@ -52,9 +54,10 @@ package struct EntryPositions {
 
     /// `list.txt:7`, as messages name an entry; one that was not noted is `an earlier line`.
     package func place(of identifier: Int) -> String {
-        let line = lines[identifier]
-        guard line != 0 else { return "an earlier line" }
-        return "\(manifests[Int(manifestIndices[identifier])]):\(line)"
+        let manifest = Int(manifestNumbers[identifier])
+        let line = lines[identifier] &+ UInt32(truncatingIfNeeded: identifier)
+        guard manifest != 0, line != 0 else { return "an earlier line" }
+        return "\(manifests[manifest - 1]):\(line)"
     }
 
     /// The URL of an entry with a request mark, if it is known.
@@ -82,28 +85,51 @@ package struct EntryPositions {
 
 /// Values by entry, zero where none was set.
 ///
-/// Memory is allocated in chunks of 2¹⁶ values where values are set: growing copies nothing, and
-/// unused chunks cost nothing.
+/// Memory is allocated in chunks of 2¹⁴ values where values are set: growing copies nothing, and
+/// unused chunks cost nothing, nor do chunks that were filled upwards with one value.
 package struct ChunkedArray<Value: FixedWidthInteger> {
-    private var chunks: [[Value]] = []
+    private var chunks: [ValueChunk] = []
+
+    private struct ValueChunk {
+        /// Empty while only one value is set.
+        var values: [Value] = []
+        var only: Value = 0
+        /// The indices of ``only``.
+        var range = 0..<0
+
+        subscript(index: Int) -> Value {
+            get {
+                guard values.isEmpty else { return values[index] }
+                return range.contains(index) ? only : 0
+            }
+            set {
+                if values.isEmpty {
+                    if range.isEmpty { (only, range) = (newValue, index..<index) }
+                    if newValue == only, index == range.upperBound {
+                        range = range.lowerBound..<index + 1
+                        return
+                    }
+                    values = [Value](repeating: 0, count: ChunkedArray.chunkCount)
+                    for index in range { values[index] = only }
+                }
+                values[index] = newValue
+            }
+        }
+    }
 
     package init() {}
 
-    private static var chunkBits: Int { 16 }
+    private static var chunkBits: Int { 14 }
     private static var chunkCount: Int { 1 << chunkBits }
 
     package subscript(index: Int) -> Value {
         get {
             let chunk = index >> Self.chunkBits
-            guard chunk < chunks.count, !chunks[chunk].isEmpty else { return 0 }
-            return chunks[chunk][index & (Self.chunkCount - 1)]
+            return chunk < chunks.count ? chunks[chunk][index & (Self.chunkCount - 1)] : 0
         }
         set {
             let chunk = index >> Self.chunkBits
-            while chunks.count <= chunk { chunks.append([]) }
-            if chunks[chunk].isEmpty {
-                chunks[chunk] = [Value](repeating: 0, count: Self.chunkCount)
-            }
+            while chunks.count <= chunk { chunks.append(ValueChunk()) }
             chunks[chunk][index & (Self.chunkCount - 1)] = newValue
         }
     }

@@ -19,10 +19,13 @@ package final class EntryStore: QueueSpilling {
     /// The places of all entries, for later ones of the same key.
     package var positions = EntryPositions()
     /// Entries with two places in their queue since a duplicate raised them, and ended ones that
-    /// still have one place. They stay in memory until they have an outcome.
-    private var raised: Set<Int> = []
+    /// still have one place, with the number of spilled places. They stay in memory until they have
+    /// an outcome.
+    private var raised: [Int: Int] = [:]
+    /// Spilled entries, and how many of them have had a turn.
+    private var spilled = (all: 0, returning: 0)
 
-    private(set) var laterLines: LaterLines
+    package private(set) var laterLines: LaterLines
 
     /// The limits of ``bytes`` for one more entry in memory. Each has some room that the ones
     /// before it leave.
@@ -112,19 +115,21 @@ package final class EntryStore: QueueSpilling {
     /// Whether a waiting entry may get a second, better place in its queue.
     package func canBeRaised(_ identifier: Int) -> Bool {
         entries[identifier]?.machine.isWaiting == true
-            && !raised.contains(identifier) && raised.count < capacity
+            && !isRaised(identifier) && raised.count < capacity
     }
 
     package func raise(_ identifier: Int, to priority: Priority) {
         entries[identifier]?.machine.raise(to: priority)
-        raised.insert(identifier)
+        raised[identifier] = 0
     }
 
     /// Whether an entry has a place that is not to be used.
-    package func isRaised(_ identifier: Int) -> Bool { raised.contains(identifier) }
+    package func isRaised(_ identifier: Int) -> Bool { raised[identifier] != nil }
 
     /// Removes that place, when its turn arrives; returns whether there was one.
-    package func dropPlace(of identifier: Int) -> Bool { raised.remove(identifier) != nil }
+    package func dropPlace(of identifier: Int) -> Bool {
+        raised.removeValue(forKey: identifier) != nil
+    }
 
     package var raisedCount: Int { raised.count }
 
@@ -175,10 +180,32 @@ package final class EntryStore: QueueSpilling {
                 throw error
             }
         }
-        if !isPlace, let entry = entries.removeValue(forKey: identifier) {
+        if isPlace {
+            raised[identifier]? += 1
+        } else if let entry = entries.removeValue(forKey: identifier) {
             bytes -= entry.countedBytes
+            countSpilled(entry.machine, 1)
         }
         return link
+    }
+
+    private func countSpilled(_ machine: EntryMachine, _ change: Int) {
+        spilled.all += change
+        if !machine.isWaiting { spilled.returning += change }
+    }
+
+    /// Whether an entry that has had a turn is spilled.
+    package var hasSpilledReturning: Bool { spilled.returning > 0 }
+
+    /// Forgets all spilled entries and places, which the queues no longer have. Returns the number
+    /// of entries, and the raised ones in memory without a place.
+    package func dropSpilled() -> (count: Int, placeless: [Int]) {
+        defer { spilled = (0, 0) }
+        // Another place is in memory, or the entry has started by it.
+        for (identifier, places) in raised where places == 1 { raised[identifier] = nil }
+        let placeless = raised.filter { $0.value == 2 }.keys.sorted()
+        for identifier in placeless { raised[identifier] = nil }
+        return (spilled.all, placeless)
     }
 
     package func load(_ place: SpillPlace) throws -> (entry: Int, next: SpillLink) {
@@ -188,7 +215,11 @@ package final class EntryStore: QueueSpilling {
         let number = reader.value(Int.self)
         if number >= 0 {
             let entry = reader.entry(manifests: positions.manifests, epoch: epoch)
-            add(EntryMachine(entry, rest: reader.rest(of: entry)), as: number)
+            let machine = EntryMachine(entry, rest: reader.rest(of: entry))
+            add(machine, as: number)
+            countSpilled(machine, -1)
+        } else {
+            raised[~number]? -= 1
         }
         file.forget(
             EntryStore.linkBytes + SpillFile.payloadHeadBytes + payload.count, at: place.offset)

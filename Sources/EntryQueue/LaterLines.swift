@@ -2,8 +2,10 @@ import EntryLifecycle
 
 /// The later lines of keys with an entry without outcome: in memory up to a number and a size, and
 /// beyond in the temporary file.
-struct LaterLines {
+package struct LaterLines {
     private let capacity: Int
+    /// All lines, and the ones that add variants.
+    package private(set) var counts = (all: 0, additions: 0)
     private var lines: [Int: [Entry.Duplicate]] = [:]
     private(set) var countInMemory = 0
     private var bytes = 0
@@ -27,7 +29,7 @@ struct LaterLines {
             lines[identifier, default: []].append(line)
             countInMemory += 1
             bytes += count
-            return
+            return note(line, 1)
         }
         var payload = SpillWriter(reservingCapacity: count + 32)
         payload.put((offsets[identifier], line.line, manifest(), line.variantSet))
@@ -38,12 +40,19 @@ struct LaterLines {
         var record = SpillWriter(reservingCapacity: payload.bytes.count + 16)
         record.put(payload: payload)
         offsets[identifier] = UInt64(try file.append(record.bytes)) + 1
+        note(line, 1)
+    }
+
+    private mutating func note(_ line: Entry.Duplicate, _ change: Int) {
+        counts.all += change
+        if line.addsVariants { counts.additions += change }
     }
 
     mutating func takeLinesInMemory(of identifier: Int) -> [Entry.Duplicate] {
         guard let taken = lines.removeValue(forKey: identifier) else { return [] }
         countInMemory -= taken.count
         bytes -= taken.reduce(0) { $0 + $1.textBytes }
+        for line in taken { note(line, -1) }
         return taken
     }
 
@@ -62,8 +71,10 @@ struct LaterLines {
         reader.code(&columns)
         offsets[identifier] = next
         file.forget(SpillFile.payloadHeadBytes + payload.count, at: offset)
-        return Entry.Duplicate(
+        let taken = Entry.Duplicate(
             manifest: manifests[manifest], line: line, url: url, variantSet: variantSet,
             addsVariants: addsVariants, isFresh: isFresh, columns: columns)
+        note(taken, -1)
+        return taken
     }
 }

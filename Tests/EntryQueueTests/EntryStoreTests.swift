@@ -169,6 +169,7 @@ struct EntryStoreTests {
                     manifest: "d\(line % 2)", line: line, url: "http://h/\(line)"),
                 of: line % 50)
         }
+        #expect(store.laterLines.counts == (5000, 0))
         for number in 0..<50 {
             #expect(!store.positions.hasEnded(number))
             store.end(number, reason: number % 2 == 0 ? .connect : nil)
@@ -185,6 +186,7 @@ struct EntryStoreTests {
             let place = store.positions.place(of: number)
             #expect(place == (number == 0 ? "an earlier line" : "m\(number % 3).txt:\(number)"))
         }
+        #expect(store.laterLines.counts == (0, 0))
     }
 
     /// Each of the two places may be spilled; the entry stays in memory.
@@ -211,6 +213,32 @@ struct EntryStoreTests {
         #expect(try store.load(try #require(last.place)).entry == 1)
         #expect(store[1] == nil && store.dropPlace(of: 1) && !store.dropPlace(of: 1))
         #expect(!store.canBeRaised(1))
+    }
+
+    /// Raised entries stay in memory. One that has both places in the file loses both.
+    @Test func spilledEntriesAreDroppedUnread() throws {
+        let store = Self.store(capacity: 100)
+        for number in 0..<9 { store.add(Self.entry(number), as: number) }
+        for number in 1...3 { store.raise(number, to: .high) }
+        let places = try [0, 1, 1, 2, 4].map {
+            try #require(try store.spill($0, position: 0, next: .end, behind: nil).place)
+        }
+        #expect(try store.load(places[4]).entry == 4)
+        #expect(!store.hasSpilledReturning)
+        var dropped = store.dropSpilled()
+        #expect(dropped.count == 1 && dropped.placeless == [1])
+        #expect(store.count == 8 && store[0] == nil)
+        #expect((1...4).filter(store.isRaised) == [3])
+
+        let rest = EntryMachine.Rest.queued(Self.history(1), Self.journey(1))
+        store.add(EntryMachine(Self.entry(9).entry, rest: rest), as: 9)
+        let place = try #require(
+            try store.spill(9, position: 0, next: .end, behind: nil).place)
+        #expect(store.hasSpilledReturning)
+        #expect(try store.load(place).entry == 9)
+        #expect(!store.hasSpilledReturning)
+        dropped = store.dropSpilled()
+        #expect(dropped.count == 0 && dropped.placeless.isEmpty && store.count == 9)
     }
 
     @Test func fileHasNoNameAndMissingFolderIsAnError() throws {

@@ -49,9 +49,18 @@ final class FakeRun: EventSource, StageProviding, RunRecording, RunObserving {
     let entries: Int
 
     private let variesVariants: Bool
+    private let hidesCancelled: Bool
+    /// The largest number of results between two looks for events.
+    private(set) var mostResultsAtOnce = 0
+    private var resultsBefore = 0
 
-    init(seed: UInt64, fault: Fault, entries: Int, variesVariants: Bool = true) {
+    /// `hidesCancelled`: no results of cancelled entries are wanted.
+    init(
+        seed: UInt64, fault: Fault, entries: Int, variesVariants: Bool = true,
+        hidesCancelled: Bool = false
+    ) {
         self.variesVariants = variesVariants
+        self.hidesCancelled = hidesCancelled
         random = SplitMix(seed: seed)
         self.fault = fault
         self.entries = entries
@@ -133,6 +142,8 @@ final class FakeRun: EventSource, StageProviding, RunRecording, RunObserving {
         wantsInput: Bool, until deadline: ContinuousClock.Instant?
     ) -> (events: [Mailbox.StageEvent], input: Mailbox.ListInput?) {
         step += 1
+        mostResultsAtOnce = max(mostResultsAtOnce, results.count - resultsBefore)
+        resultsBefore = results.count
         if strikes(.signal) { return ([.stop(signal: 15)], nil) }
         if fault == .secondSignal, step == faultStep || step == faultStep + 3 {
             return ([.stop(signal: 2)], nil)
@@ -434,7 +445,7 @@ final class FakeRun: EventSource, StageProviding, RunRecording, RunObserving {
 
     struct ReportError: Error {}
 
-    func wantsResults(of outcome: Outcome) -> Bool { true }
+    func wantsResults(of outcome: Outcome) -> Bool { outcome != .cancelled || !hidesCancelled }
     func entryFinished(_ result: EntryResult) throws {
         results.append(result)
         if strikes(.reportFails) { throw ReportError() }

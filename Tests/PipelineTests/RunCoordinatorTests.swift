@@ -43,6 +43,49 @@ struct RunCoordinatorTests {
         }
     }
 
+    /// Entries that are counted without reading them back have the outcomes of the others.
+    @Test(arguments: FakeRun.Fault.allCases.filter { $0 != .none && $0 != .reportFails })
+    func unreadEntriesHaveTheOutcomesOfReadOnes(fault: FakeRun.Fault) {
+        var unread = 0
+        for seed in 0..<36 {
+            let orders: [StartOrder] = [.fifo, .lifo, .random(seed: 5)]
+            let runs = [false, true].map { hidesCancelled -> (FakeRun, RunSummary) in
+                let fake = FakeRun(
+                    seed: UInt64(seed), fault: fault, entries: 240, hidesCancelled: hidesCancelled)
+                let summary = fake.run(
+                    order: orders[seed % 3], queueCapacity: [4, 30][seed / 3 % 2],
+                    folder: Self.folder)
+                return (fake, summary)
+            }
+            let (read, other) = (runs[0], runs[1])
+            #expect(read.1.counters == other.1.counters, "\(fault), seed \(seed)")
+            #expect(read.1.exitStatus == other.1.exitStatus, "\(fault), seed \(seed)")
+            #expect(
+                read.1.hasSeveralVariants == other.1.hasSeveralVariants,
+                "\(fault), seed \(seed)")
+            #expect(read.0.committed == other.0.committed, "\(fault), seed \(seed)")
+            let results = [read.0, other.0].map { run in
+                run.results.filter { $0.outcome != .cancelled }
+                    .map { "\($0.manifest):\($0.line) \($0.outcome) \($0.message ?? "")" }
+                    .sorted()
+            }
+            #expect(results[0] == results[1], "\(fault), seed \(seed)")
+            #expect(other.0.isClosed)
+            unread += read.0.results.count - other.0.results.count
+        }
+        #expect(unread > 300)
+    }
+
+    /// Running work ends while a long list is being cancelled.
+    @Test func cancelledEntriesAreReportedInBatches() {
+        let fake = FakeRun(seed: 0, fault: .signal, entries: 30_000)
+        let summary = fake.run(order: .lifo, queueCapacity: 5000, folder: Self.folder)
+        #expect(summary.counters[.cancelled] > 12_000)
+        #expect(summary.counters.entriesDone == summary.counters.entriesRead)
+        #expect(fake.results.count == summary.counters.entriesRead)
+        #expect(fake.mostResultsAtOnce < 10_000, "\(fake.mostResultsAtOnce)")
+    }
+
     /// Waiting entries in memory are looked up once each, ahead of their turns.
     @Test(arguments: 0..<20 as Range<UInt64>)
     func entriesAreLookedUpInBatches(seed: UInt64) {

@@ -201,6 +201,15 @@ struct SchedulerModelTests {
             #expect(storage.living <= scheduler.count)
             if !isAdaptive { #expect(scheduler.returnedInMemory <= max(0, storage.capacity)) }
         }
+        scheduler.dropSpilled()
+        let isReady = scheduler.hasReady(at: now)
+        #expect(!isReady)
+        var removed: [Int] = []
+        while let entry = try scheduler.removeNext() { removed.append(entry) }
+        #expect(
+            removed.sorted()
+                == model.waiting.map(\.entry).filter { !storage.spilled.contains($0) }.sorted())
+        #expect(scheduler.isEmpty && scheduler.running == running.count)
     }
 
     /// Entries that sleep or wait for their host: nothing is ready before the scheduler's wake

@@ -111,6 +111,14 @@ struct Dispatch {
         return nil
     }
 
+    /// Removes all spilled entries, unread. Returns their number, and entries in memory that no
+    /// longer have a place in a queue.
+    mutating func dropSpilled() -> (count: Int, placeless: [Int]) {
+        scheduler.dropSpilled()
+        derivations.dropSpilled()
+        return store.dropSpilled()
+    }
+
     // MARK: Turns
 
     /// Transfers that are running or about to.

@@ -41,9 +41,18 @@ struct Ledger {
     mutating func countRequest() { counters.requests += 1 }
     mutating func countReceived(_ bytes: Int) { counters.bytesReceived += bytes }
 
-    mutating func countLost() {
-        counters.count(.cancelled, reason: nil, times: counters.entriesRead - counters.entriesDone)
+    /// Counts cancelled entries without a result.
+    mutating func countCancelled(_ entries: Int) {
+        counters.count(.cancelled, reason: nil, times: entries)
     }
+
+    /// Counts cancelled later lines of keys without a result.
+    mutating func countCancelled(_ lines: (all: Int, additions: Int)) {
+        countCancelled(lines.all)
+        if lines.additions > 0 { sharesDownloads = true }
+    }
+
+    mutating func countLost() { countCancelled(counters.entriesRead - counters.entriesDone) }
 
     func report(_ progress: RunProgress) { observer.progressed(progress) }
 
@@ -122,6 +131,7 @@ struct Ledger {
     }
 
     private mutating func noteHost(of machine: EntryMachine, _ end: EntryEnd) {
+        if case .cancelled = end { return }
         let host = machine.entry.url.origin
         let isStored = machine.entry.resource != nil
         switch end {

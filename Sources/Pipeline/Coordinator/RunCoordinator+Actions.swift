@@ -169,7 +169,7 @@ extension RunCoordinator {
         ledger.countRequest()
         ledger.tallies.noteRequest(to: machine.target.origin, at: clock.now)
         // A stored body is accepted whatever the limits are now, and one that crashed a run fails
-        // as such. Only the digest of the whole body identifies them.
+        // as such. The digest of the whole body identifies them.
         let judgesFormatOnly =
             request.mayBeKnown || stages.knowsCrashes
             || store.positions.variantSet(of: identifier) != 0
@@ -324,16 +324,15 @@ extension RunCoordinator {
     }
 
     private func releaseHeld(after identifier: Int, _ machine: EntryMachine, isSuccess: Bool) {
-        let host = machine.entry.url.origin
-        let isServed = isSuccess && machine.hadTurn
-        switch pendingResults.held.ended(identifier, servedBy: isServed ? host : nil) {
+        let servingHost = isSuccess && machine.hadTurn ? machine.entry.url.origin : nil
+        switch pendingResults.held.ended(identifier, servedBy: servingHost) {
         case .none: break
         case .released(let released): queueHeld(released)
         case .ended(let ended): ended.forEach(endHeld)
         }
-        if !pendingResults.held.isEmpty, machine.hadTurn, ledger.hasSuccess(at: host) {
-            queueHeld(pendingResults.held.release(host: host))
-        }
+        guard !pendingResults.held.isEmpty, machine.hadTurn else { return }
+        let host = machine.entry.url.origin
+        if ledger.hasSuccess(at: host) { queueHeld(pendingResults.held.release(host: host)) }
     }
 
     /// Requests one entry of each host at fault that has not been probed.

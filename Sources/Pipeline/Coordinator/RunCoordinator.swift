@@ -86,6 +86,8 @@ package final class RunCoordinator {
             if mayStart {
                 if reading.isDone, !reading.isProtecting { protectListed() }
                 startWork()
+            } else if ending.isStopping {
+                endWaiting()
             }
             step(start: start, mayStart: mayStart)
         }
@@ -123,7 +125,8 @@ package final class RunCoordinator {
         let before = clock.now
         let nextProgress = reading.nextProgress ?? before + ListProgress.progressInterval
         reading.nextProgress = nextProgress
-        var deadline = ending.deadline(nextProgress)
+        var deadline =
+            ending.isStopping && !dispatch.isEmpty ? before : ending.deadline(nextProgress)
         if mayStart,
             let wakeTime = dispatch.nextStartTime(
                 hasRoomForImage: hasRoomForTransferredImage,
@@ -256,8 +259,24 @@ package final class RunCoordinator {
 
     private func stopStarting() {
         events.endReading()
-        // A failed report leads here again; each call continues with the rest.
-        while true {
+        guard countsUnread else { return }
+        let (count, placeless) = dispatch.dropSpilled()
+        ledger.countCancelled(count)
+        placeless.forEach(cancel)
+    }
+
+    /// Whether spilled entries may be counted as cancelled without reading them: nothing but their
+    /// number is wanted.
+    private var countsUnread: Bool {
+        guard !ledger.wantsResults(of: .cancelled) else { return false }
+        // The end of a started entry may release others of its host, and counts its redirects.
+        return !store.hasSpilledReturning
+            || pendingResults.held.isEmpty && rules.configuration.entries.leavesShard == nil
+    }
+
+    /// Cancels entries that wait, a limited number at a time, to handle the events of running work.
+    private func endWaiting() {
+        for _ in 0..<RunCoordinator.endedAtOnce {
             do {
                 guard let identifier = try dispatch.removeNext() else { return }
                 cancel(identifier)
@@ -267,6 +286,8 @@ package final class RunCoordinator {
             }
         }
     }
+
+    private static let endedAtOnce = 4096
 
     /// Cancels running work; images with a worker end soon and are still reported.
     private func cancelRunning() {
@@ -293,6 +314,8 @@ package final class RunCoordinator {
             }
         }
         if ending.fatal?.isDiskFull == true { recorder.makeRoom(at: clock.wall()) }
+        // Only lines of entries that were counted unread are left.
+        ledger.countCancelled(store.laterLines.counts)
         if ending.losesEntries {
             // Entries lost with the temporary file still get an outcome.
             ledger.countLost()

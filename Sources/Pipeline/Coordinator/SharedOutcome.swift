@@ -77,9 +77,9 @@ struct LineEnds {
             else { return nil }
             return (end, Array(line.indices))
         }
-        let names = Dictionary(zip(positions, line.map(\.name))) { first, _ in first }
         let own = machine.end(end, of: positions) { failure, position in
-            described(failure, position, as: line.count > 1 ? names[position] : nil)
+            let index = line.count > 1 ? positions.firstIndex(of: position) : nil
+            return described(failure, position, as: index.map { line[$0].name })
         }
         return (own, positions)
     }

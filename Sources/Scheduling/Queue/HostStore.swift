@@ -44,6 +44,18 @@ struct HostStore: Sendable {
             running == 0 && sleeping == 0 && queues.allSatisfy { $0.memory.isEmpty }
         }
 
+        /// Removes the spilled entries, and returns their number.
+        mutating func dropSpilled() -> Int {
+            let dropped = queues.reduce(0) { $0 + $1.spilledCount }
+            for index in queues.indices {
+                queues[index].spilled = .end
+                queues[index].lastSpilled = nil
+                queues[index].spilledCount = 0
+            }
+            queues.removeAll(where: \.isEmpty)
+            return dropped
+        }
+
         var front: Rank? {
             guard let first = queues.first, let position = first.front else { return nil }
             return Rank(level: first.level, position: position)

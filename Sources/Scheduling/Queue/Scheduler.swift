@@ -316,10 +316,7 @@ package struct Scheduler {
             count -= 1
             return sleeper.entry
         }
-        if !heaps.isEmptying {
-            heaps = HostHeaps(isEmptying: true)
-            for number in hosts.numbers { heaps.move(number, to: placeToEmpty(number)) }
-        }
+        startEmptying()
         guard let number = heaps.emptied.first?.host else { return nil }
         let host = hosts.activate(number, at: .now)
         defer { update(number, at: .now) }
@@ -330,6 +327,23 @@ package struct Scheduler {
             hosts[host].queues.removeFirst()
             throw error
         }
+    }
+
+    /// Removes all spilled entries without reading them, for a caller that drops them from the
+    /// storage too. As after ``removeNext()``, nothing becomes ready any more.
+    package mutating func dropSpilled() {
+        startEmptying()
+        for number in Array(hosts.numbers) where hosts.front(of: number) != nil {
+            let host = hosts.activate(number, at: .now)
+            count -= hosts[host].dropSpilled()
+            update(number, at: .now)
+        }
+    }
+
+    private mutating func startEmptying() {
+        guard !heaps.isEmptying else { return }
+        heaps = HostHeaps(isEmptying: true)
+        for number in hosts.numbers { heaps.move(number, to: placeToEmpty(number)) }
     }
 
     private func placeToEmpty(_ number: Int) -> HostHeaps.Place {

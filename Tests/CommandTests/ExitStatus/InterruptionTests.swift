@@ -1,4 +1,5 @@
 import Glibc
+import SeededRandom
 import TestSupport
 import Testing
 
@@ -141,6 +142,86 @@ struct InterruptionTests {
                 gate.open()
                 let second = try await workspace.prefetch(lines)
                 #expect(second.summary["fresh"] + second.summary["downloaded"] == 12)
+            }
+        }
+    }
+
+    /// Runs over one cache, each ended after a random number of further answers: with a report and
+    /// without one they account for every line, and the last one completes the cache.
+    @Test func interruptsAtAnyMomentLoseNothing() async throws {
+        let seed = UInt64.random(in: 0...1_000_000)
+        var random = SplitMix(seed: seed)
+        try await withOrigin { origin in
+            try await withWorkspace(without: [.retries, .probes, .stalls]) { workspace in
+                let picture = Fixtures.png(width: 3, height: 2, seed: 1)
+                origin.serve { $0.path.hasPrefix("/i/") ? .image(picture) : nil }
+                var lines = (0..<6000).map { origin.url("/i/\($0)") }
+                // Some of these later lines of keys raise their entries.
+                lines += (0..<600).map { origin.url("/i/\($0 * 7)") + " priority=\($0 % 3 - 1)" }
+                var interrupted = 0
+                for number in 0..<20 {
+                    // A fast machine answers far more than the next moment needs.
+                    if origin.snapshot.answered > 5000 { break }
+                    let order = ["fifo", "lifo", "random"][number % 3]
+                    let options = ["--order", order, "--queue-capacity", "50", "--retry", "0"]
+                    let isReported = number % 2 == 0
+                    let running =
+                        try isReported
+                        ? workspace.prefetchCommand(lines, options).start()
+                        : workspace.command(
+                            [
+                                workspace.manifest(lines, name: "list.txt"), "-q", "--summary",
+                                "json",
+                            ]
+                                + options
+                        ).start()
+                    let answers = origin.snapshot.answered + Int.random(in: 1...300, using: &random)
+                    try await origin.wait(for: "a moment of run \(number)") {
+                        $0.answered >= answers
+                    }
+                    running.signal(SIGINT)
+                    let result = await running.wait()
+                    #expect(result.signal == SIGINT, "seed \(seed), run \(number): \(result)")
+                    // Both check that rows and outcomes agree.
+                    let summary =
+                        try isReported
+                        ? workspace.finish(result, entries: lines.count).summary
+                        : Report.Summary(json: result.output)
+                    #expect(summary.entries == lines.count, "seed \(seed), run \(number)")
+                    #expect(summary["failed"] == 0, "seed \(seed), run \(number)")
+                    interrupted += summary["cancelled"]
+                }
+                #expect(interrupted > 5_000)
+                let last = try await workspace.prefetch(lines)
+                #expect(last.result.status == 0, "\(last.result)")
+                #expect(last.summary["fresh"] + last.summary["downloaded"] == 6000)
+                #expect(try await workspace.judge() == 6000)
+            }
+        }
+    }
+
+    /// The first interrupt leaves hundreds of thousands of rows to be written.
+    @Test func aSecondInterruptEndsALongRunAtOnce() async throws {
+        try await withOrigin { origin in
+            try await withWorkspace(without: [.retries, .probes, .stalls]) { workspace in
+                let gate = Gate()
+                origin.serve { _ in .image(Fixtures.png(width: 2, height: 2, seed: 1), gate: gate) }
+                let lines = (0..<400_000).map { origin.url("/\($0)") }
+                let running = try workspace.prefetchCommand(
+                    lines, ["-j", "4", "--order", "lifo"]
+                ).start()
+                try await origin.wait(for: "four held") { $0.inFlight == 4 }
+                let before = ContinuousClock.now
+                running.signal(SIGINT)
+                try await running.waitUntilTaken(SIGINT)
+                try await eventually("0.2 s have passed") {
+                    ContinuousClock.now - before > .milliseconds(200)
+                }
+                running.signal(SIGINT)
+                let result = await running.wait()
+                #expect(result.signal == SIGINT, "\(result)")
+                #expect(ContinuousClock.now - before < .seconds(3))
+                gate.open()
             }
         }
     }
