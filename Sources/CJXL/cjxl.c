@@ -20,17 +20,12 @@ static bool is_old(void) { return lib.Version() < 9000; }
 static const char *const names[] = {LIB_FUNCTIONS(NAME) NULL};
 static char failure[CLOADER_MESSAGE_BYTES];
 
-/// Prefers the newest. Later interfaces are unknown.
+/// Later interfaces are unknown.
+static const char *const files[] = {
+    "libjxl.so.0.11", "libjxl.so.0.10", "libjxl.so.0.9", "libjxl.so.0.8", "libjxl.so.0.7", NULL};
+
 static void load_once(void) {
-    static const char *const files[] = {
-        "libjxl.so.0.11", "libjxl.so.0.10", "libjxl.so.0.9", "libjxl.so.0.8", "libjxl.so.0.7"};
-    char first[CLOADER_MESSAGE_BYTES] = "";
-    for (size_t index = 0; index < sizeof files / sizeof *files; index++) {
-        cloader_open(&(cloader_library){files[index], "JxlDecoder", names, NULL}, &lib, failure);
-        if (failure[0] == 0) return;
-        if (index == 0) memcpy(first, failure, sizeof first);
-    }
-    memcpy(failure, first, sizeof failure);
+    cloader_open_first(files, (cloader_library){"", "JxlDecoder", names, NULL}, &lib, failure);
 }
 
 static const char *load(void) {
@@ -149,7 +144,7 @@ static ccodec_status describe(lib_decoder *decoder, ccodec_header *header, char 
     header->pictures = 1;
     // The library describes all colours by one.
     header->has_profile = true;
-    // Measured are 13 to 23 bytes a pixel, with alpha 25 to 50; frames keep others.
+    // Pictures took 13 to 23 bytes a pixel, with alpha 25 to 50; frames keep others.
     uint64_t bytes = 24 + 20 * (uint64_t)info.num_extra_channels;
     header->library_bytes = (16u << 20)
         + (uint64_t)info.xsize * info.ysize * (info.have_animation ? 2 * bytes : bytes);
@@ -288,6 +283,7 @@ static uint8_t *copy_profile(const uint8_t *bytes, size_t length, size_t *count)
 }
 
 const ccodec_library cjxl_library = {
+    .files = files,
     .load = load,
     .version = library_version,
     .read_header = read_header,

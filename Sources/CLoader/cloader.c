@@ -188,6 +188,18 @@ void cloader_open(const cloader_library *library, void *functions, char *failure
     if (!failure[0]) note(functions);
 }
 
+void cloader_open_first(
+    const char *const *files, cloader_library library, void *functions, char *failure) {
+    char first[CLOADER_MESSAGE_BYTES] = "";
+    for (size_t index = 0; files[index]; index++) {
+        library.file = files[index];
+        cloader_open(&library, functions, failure);
+        if (failure[0] == 0) return;
+        if (index == 0) memcpy(first, failure, sizeof first);
+    }
+    memcpy(failure, first, sizeof first);
+}
+
 // MARK: finding
 
 #if defined(__x86_64__)

@@ -18,8 +18,10 @@ static struct {
 static const char *const names[] = {LIB_FUNCTIONS(NAME) NULL};
 static char failure[CLOADER_MESSAGE_BYTES];
 
+static const char *const files[] = {"libopenjp2.so.7", NULL};
+
 static void load_once(void) {
-    cloader_open(&(cloader_library){"libopenjp2.so.7", "opj_", names, NULL}, &lib, failure);
+    cloader_open_first(files, (cloader_library){"", "opj_", names, NULL}, &lib, failure);
 }
 
 static const char *load(void) {
@@ -177,7 +179,7 @@ static ccodec_status describe(jp2_file *file, ccodec_header *header, char *messa
     header->pictures = 1;
     header->primaries = header->transfer = 2;
     header->has_profile = file->boxes.profile != NULL;
-    // Components of 32 bits, and the codestream of a tile. Measured are 13 bytes a pixel of three.
+    // Components of 32 bits, and the codestream of a tile. Pictures of three took 13 bytes a pixel.
     uint32_t components = image->numcomps + file->boxes.palette_channels;
     header->library_bytes = (4u << 20) + 2 * (uint64_t)file->length
         + (uint64_t)header->width * header->height * (4 * (uint64_t)components + 2);
@@ -350,6 +352,7 @@ static uint8_t *copy_profile(const uint8_t *bytes, size_t length, size_t *count)
 }
 
 const ccodec_library copenjpeg_library = {
+    .files = files,
     .load = load,
     .version = library_version,
     .read_header = read_header,

@@ -45,15 +45,10 @@ static const char *const names[] = {LIB_FUNCTIONS(NAME) NULL};
 static char failure[CLOADER_MESSAGE_BYTES];
 
 /// Debian 12 and later have 6, Ubuntu 22.04 has 5, with the same functions.
+static const char *const files[] = {"libtiff.so.6", "libtiff.so.5", NULL};
+
 static void load_once(void) {
-    static const char *const files[] = {"libtiff.so.6", "libtiff.so.5"};
-    char first[CLOADER_MESSAGE_BYTES] = "";
-    for (size_t index = 0; index < sizeof files / sizeof *files; index++) {
-        cloader_open(&(cloader_library){files[index], "TIFF", names, prepare}, &lib, failure);
-        if (failure[0] == 0) return;
-        if (index == 0) memcpy(first, failure, sizeof first);
-    }
-    memcpy(failure, first, sizeof failure);
+    cloader_open_first(files, (cloader_library){"", "TIFF", names, prepare}, &lib, failure);
 }
 
 const char *ctiff_load(void) {
@@ -338,6 +333,7 @@ static uint8_t *copy_profile(const uint8_t *bytes, size_t length, size_t *count)
 }
 
 const ccodec_library ctiff_library = {
+    .files = files,
     .load = ctiff_load,
     .version = library_version,
     .read_header = read_header,

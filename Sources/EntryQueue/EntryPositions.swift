@@ -1,8 +1,8 @@
 package import PrefetchModel
 
 /// The position, the request mark, the variants and the outcome of every entry, for later entries
-/// of the same key: a byte for each entry, 4 more where lines without an entry precede it, and 4
-/// each where its request has a mark and where its variants are not the run's.
+/// of the same key. An entry takes a byte, 4 more if lines without an entry precede it, 4 if its
+/// request has a mark, and 4 if its variants are not the run's.
 package struct EntryPositions {
     private(set) var manifests: [String] = []
     /// Lines minus identifiers: mostly the same for all entries of a list.

@@ -198,7 +198,7 @@ package final class EntryStore: QueueSpilling {
     package var hasSpilledReturning: Bool { spilled.returning > 0 }
 
     /// Forgets all spilled entries and places, which the queues no longer have. Returns the number
-    /// of entries, and the raised ones in memory without a place.
+    /// of these entries, and the raised entries in memory that have lost their places.
     package func dropSpilled() -> (count: Int, placeless: [Int]) {
         defer { spilled = (0, 0) }
         // Another place is in memory, or the entry has started by it.

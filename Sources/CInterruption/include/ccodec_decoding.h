@@ -39,8 +39,10 @@ typedef struct {
         const void *context, const uint8_t *inks, uint8_t *rgb, size_t count);
 } ccodec_inks;
 
-/// One library.
-typedef struct {
+/// One library. It is constant, so all threads may use it.
+typedef struct __attribute__((swift_attr("@Sendable"))) {
+    /// The names of its file, the one that is preferred first; NULL ends them.
+    const char *_Nullable const *_Nonnull files;
     /// Loads it. Returns NULL, or the reason for a failure. The others are called after a success.
     const char *_Nullable (*_Nonnull load)(void);
     /// For example `4.5.0`.

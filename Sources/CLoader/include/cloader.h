@@ -32,6 +32,14 @@ typedef struct {
 /// - `failure`: has `CLOADER_MESSAGE_BYTES`, and is empty after success.
 void cloader_open(const cloader_library *library, void *functions, char *failure);
 
+/// Loads the first of several versions of a library that can be loaded, as ``cloader_open``.
+///
+/// - `files`: the preferred one first; its failure is told. NULL ends them.
+/// - `library`: without a file.
+void cloader_open_first(
+    const char *_Nullable const *_Nonnull files, cloader_library library, void *functions,
+    char *failure);
+
 /// Finds a library by its file name where the dynamic linker usually looks, and among the carried
 /// ones, without loading it. Finds no library of other folders that /etc/ld.so.conf names.
 ///

@@ -116,12 +116,12 @@ struct BoxWalk {
 }
 
 extension [ImagePiece] {
-    /// A file of boxes, without those of other types.
-    init(_ source: UnsafeRawBufferPointer, ofBoxes types: Set<UInt32>) {
+    /// A file of boxes, without some of them.
+    init(_ source: UnsafeRawBufferPointer, where isKept: (Box) -> Bool) {
         self = []
         var walk = BoxWalk(source)
         while let box = try? walk.box() {
-            if types.contains(box.type) { append(source: box.start..<box.payload.upperBound) }
+            if isKept(box) { append(source: box.start..<box.payload.upperBound) }
         }
     }
 }

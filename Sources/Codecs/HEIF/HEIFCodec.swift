@@ -14,20 +14,14 @@
     struct HEIFSource: SandboxedSource {
         static let library = SandboxedLibrary(
             name: "libheif", format: .heif,
-            files: ["libheif.so.1"],
             package: "libheif1", calls: cheif_library)
 
-        let source: UnsafeRawBufferPointer
-        let header: ImageHeader
-        let picture: ccodec_header
+        let file: SandboxedFile
         private let places: HEIFMetadata
-        let note = WarningNote()
 
-        init(
-            _ source: UnsafeRawBufferPointer, header: ImageHeader, picture: ccodec_header
-        ) throws(CodecError) {
-            (self.source, self.header, self.picture) = (source, header, picture)
-            places = try HEIFMetadata(source)
+        init(_ file: SandboxedFile) throws(CodecError) {
+            self.file = file
+            places = try HEIFMetadata(file.source)
         }
 
         /// libheif applies the turns that the file states. Readers of a kept file apply them, too.

@@ -14,18 +14,12 @@
     struct JPEG2000Source: SandboxedSource {
         static let library = SandboxedLibrary(
             name: "openjpeg", format: .jpeg2000,
-            files: ["libopenjp2.so.7"],
             package: "libopenjp2-7", calls: copenjpeg_library)
 
-        let source: UnsafeRawBufferPointer
-        let header: ImageHeader
-        let picture: ccodec_header
-        let note = WarningNote()
+        let file: SandboxedFile
 
-        init(
-            _ source: UnsafeRawBufferPointer, header: ImageHeader, picture: ccodec_header
-        ) {
-            (self.source, self.header, self.picture) = (source, header, picture)
+        init(_ file: SandboxedFile) {
+            self.file = file
         }
 
         /// Boxes of metadata (ISO/IEC 15444-1, I.7, and 19566-5).
@@ -36,13 +30,11 @@
         private static let fragments = Box.codes("ftbl cref dtbl")
 
         func pieces(keptBy recipe: Recipe) -> [ImagePiece] {
-            let types = Set(boxes.map(\.type))
             let isWhole =
-                recipe.stripping == .none || types.isDisjoint(with: JPEG2000Source.hidden)
-                || !types.isDisjoint(with: JPEG2000Source.fragments)
+                recipe.stripping == .none || JPEG2000Container.isBare(source)
+                || boxes.contains { JPEG2000Source.fragments.contains($0.type) }
             return isWhole
-                ? [.source(0..<source.count)]
-                : Array(source, ofBoxes: types.subtracting(JPEG2000Source.hidden))
+                ? whole : Array(source) { !JPEG2000Source.hidden.contains($0.type) }
         }
 
         private var boxes: [Box] {

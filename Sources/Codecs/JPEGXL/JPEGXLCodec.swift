@@ -14,24 +14,12 @@
     struct JPEGXLSource: SandboxedSource {
         static let library = SandboxedLibrary(
             name: "libjxl", format: .jpegXL,
-            files: [
-                "libjxl.so.0.11",
-                "libjxl.so.0.10",
-                "libjxl.so.0.9",
-                "libjxl.so.0.8",
-                "libjxl.so.0.7",
-            ],
             package: "libjxl0.11, of Debian 12 libjxl0.7", calls: cjxl_library)
 
-        let source: UnsafeRawBufferPointer
-        let header: ImageHeader
-        let picture: ccodec_header
-        let note = WarningNote()
+        let file: SandboxedFile
 
-        init(
-            _ source: UnsafeRawBufferPointer, header: ImageHeader, picture: ccodec_header
-        ) {
-            (self.source, self.header, self.picture) = (source, header, picture)
+        init(_ file: SandboxedFile) {
+            self.file = file
         }
 
         static var hasFrames: Bool { true }
@@ -43,7 +31,7 @@
 
         func pieces(keptBy recipe: Recipe) -> [ImagePiece] {
             recipe.stripping == .none || JPEGXLContainer.isBare(source)
-                ? [.source(0..<source.count)] : Array(source, ofBoxes: JPEGXLSource.shown)
+                ? whole : Array(source) { JPEGXLSource.shown.contains($0.type) }
         }
 
         var metadata: CarriedMetadata {

@@ -30,17 +30,18 @@ package enum CodecLibraries {
         .compactMap { $0.codec?.decoder() }
     /// Whether a format is decoded in workers only, or with `--sandbox off`.
     package static func isSandboxed(_ format: ImageFormat) -> Bool {
-        !CodecLibrarySet(decoding: format).isDisjoint(with: .sandboxed)
+        !sandboxedLibrary(of: format).isEmpty
+    }
+    private static func sandboxedLibrary(of format: ImageFormat) -> CodecLibrarySet {
+        CodecLibrarySet(decoding: format).intersection(.sandboxed)
     }
     /// Whether workers of this process decode the format. False in a worker.
     static func isLeftToWorkers(_ format: ImageFormat) -> Bool {
-        let library = CodecLibrarySet(decoding: format).intersection(.sandboxed)
-        return SandboxedDecoders.areInWorkers(library)
+        SandboxedDecoders.areInWorkers(sandboxedLibrary(of: format))
             && format.sandboxedLibrary?.installedVersion != nil
     }
     private static func isInUse(_ format: ImageFormat) -> Bool {
-        !CodecLibrarySet(decoding: format).intersection(.sandboxed)
-            .isDisjoint(with: SandboxedDecoders.inUse)
+        !sandboxedLibrary(of: format).isDisjoint(with: SandboxedDecoders.inUse)
     }
     /// The version of the library that applies profiles: `colours/2.14`. Different without it, so
     /// that its failures are retried once it is installed.
@@ -98,7 +99,7 @@ package enum CodecLibraries {
             if libraries.contains(.avif), LibAVIF.missing == nil { loaded.insert(.avif) }
         #endif
         for format in ImageFormat.allCases {
-            let library = CodecLibrarySet(decoding: format).intersection(.sandboxed)
+            let library = sandboxedLibrary(of: format)
             guard !library.isEmpty, libraries.contains(library),
                 format.sandboxedLibrary?.missing == nil
             else { continue }

@@ -7,8 +7,6 @@ package import PrefetchModel
 struct SandboxedLibrary: Sendable {
     let name: String
     let format: ImageFormat
-    /// The names of its file, the one that is preferred first.
-    let files: [String]
     /// Debian's package.
     let package: String
     /// The calls of the boundary.
@@ -38,9 +36,14 @@ struct SandboxedLibrary: Sendable {
     }
 
     private var installedPath: String? {
-        files.lazy.compactMap { file in
-            withMessage(4096) { cloader_find(file, $0) }.text.nonEmpty
-        }.first
+        var files = calls.files
+        while let file = files.pointee {
+            if let path = withMessage(4096, { cloader_find(file, $0) }).text.nonEmpty {
+                return path
+            }
+            files += 1
+        }
+        return nil
     }
 
     /// The last change of that file's place and attributes: its installation.

@@ -4,25 +4,36 @@ internal import CPNG
 internal import Glibc
 internal import PrefetchModel
 
-/// A file of a format that a ``SandboxedLibrary`` decodes, its header read.
+/// A file in memory, its header read.
+struct SandboxedFile {
+    let source: UnsafeRawBufferPointer
+    let header: ImageHeader
+    /// As the library reads it.
+    let picture: ccodec_header
+    let note = WarningNote()
+}
+
+/// A file of a format that a ``SandboxedLibrary`` decodes.
 protocol SandboxedSource: DataKeeping {
     static var library: SandboxedLibrary { get }
 
     /// Whether its pictures are frames of an animation, and not pages.
     static var hasFrames: Bool { get }
 
-    var source: UnsafeRawBufferPointer { get }
-    var header: ImageHeader { get }
-    /// As the library reads it.
-    var picture: ccodec_header { get }
+    var file: SandboxedFile { get }
 
-    init(
-        _ source: UnsafeRawBufferPointer, header: ImageHeader, picture: ccodec_header
-    ) throws(CodecError)
+    init(_ file: SandboxedFile) throws(CodecError)
 }
 
 extension SandboxedSource {
     static var hasFrames: Bool { false }
+
+    var source: UnsafeRawBufferPointer { file.source }
+    var header: ImageHeader { file.header }
+    var picture: ccodec_header { file.picture }
+    var note: WarningNote { file.note }
+
+    var whole: [ImagePiece] { [.source(0..<source.count)] }
 
     /// The orientation that the library leaves to readers.
     var rasterOrientation: Int { Int(picture.orientation) }
@@ -31,7 +42,7 @@ extension SandboxedSource {
         _ source: UnsafeRawBufferPointer, header: ImageHeader, limits: CodecLimits
     ) throws(CodecError) {
         let picture = try Self.library.header(of: source)
-        try self.init(source, header: header, picture: picture)
+        try self.init(SandboxedFile(source: source, header: header, picture: picture))
         if picture.pictures > 1, !Self.hasFrames {
             note.note(ImageWarning(text: "only the first page is decoded"))
         }

@@ -13,18 +13,12 @@
     struct TIFFSource: SandboxedSource {
         static let library = SandboxedLibrary(
             name: "libtiff", format: .tiff,
-            files: ["libtiff.so.6", "libtiff.so.5"],
             package: "libtiff6", calls: ctiff_library)
 
-        let source: UnsafeRawBufferPointer
-        let header: ImageHeader
-        let picture: ccodec_header
-        let note = WarningNote()
+        let file: SandboxedFile
 
-        init(
-            _ source: UnsafeRawBufferPointer, header: ImageHeader, picture: ccodec_header
-        ) {
-            (self.source, self.header, self.picture) = (source, header, picture)
+        init(_ file: SandboxedFile) {
+            self.file = file
         }
 
         var metadata: CarriedMetadata { TIFFMetadata(source).carried }
@@ -34,8 +28,7 @@
         }
 
         func pieces(keptBy recipe: Recipe) -> [ImagePiece] {
-            recipe.stripping == .none
-                ? [.source(0..<source.count)] : TIFFMetadata(source).stripped
+            recipe.stripping == .none ? whole : TIFFMetadata(source).stripped
         }
     }
 #else

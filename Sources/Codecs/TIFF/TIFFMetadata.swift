@@ -9,8 +9,6 @@
     struct TIFFMetadata {
         private let source: UnsafeRawBufferPointer
         private var directories: [TIFFDirectory] = []
-        /// In the order of the file; adjacent ones are one.
-        private var kept: [Range<Int>] = []
 
         /// Tags that readers of pictures use: TIFF 6.0, its technical notes and supplements,
         /// tiles and depth of SGI, the profile, and parameters of LERC.
@@ -25,7 +23,6 @@
         init(_ source: UnsafeRawBufferPointer) {
             self.source = source
             guard let layout = TIFFLayout(source), let first = layout.first else { return }
-            keep(0..<layout.headerBytes)
             var seen: Set<Int> = []
             var next = [first]
             while let offset = next.popLast(), seen.count < TIFFMetadata.mostDirectories {
@@ -33,50 +30,57 @@
                     let directory = TIFFDirectory(at: offset, layout)
                 else { continue }
                 directories.append(directory)
-                keepPictures(of: directory)
                 let nested = directory.field(.directories)
                 next += (0..<(nested?.count ?? 0)).prefix(TIFFMetadata.mostDirectories)
                     .compactMap { nested?[$0] }
                 next.append(directory.next)
             }
-            kept.sort { $0.lowerBound < $1.lowerBound }
         }
 
-        private mutating func keep(_ range: Range<Int>) {
-            if let last = kept.last, last.upperBound == range.lowerBound {
-                kept[kept.count - 1] = last.lowerBound..<range.upperBound
-            } else {
-                kept.append(range)
+        /// The header, values and data of pictures, in any order; adjacent ranges are one.
+        private var kept: [Range<Int>] {
+            var kept: [Range<Int>] = []
+            func keep(_ range: Range<Int>) {
+                if let last = kept.last, last.upperBound == range.lowerBound {
+                    kept[kept.count - 1] = last.lowerBound..<range.upperBound
+                } else {
+                    kept.append(range)
+                }
             }
+            if let layout = directories.first?.layout { keep(0..<layout.headerBytes) }
+            for directory in directories {
+                for entry in shownEntries(of: directory) {
+                    guard let values = directory.values(of: entry)?.place,
+                        !directory.place.contains(values.lowerBound)
+                    else { continue }
+                    keep(values)
+                }
+                forEachPart(of: directory, keep)
+            }
+            return kept
         }
 
-        private mutating func keepPictures(of directory: TIFFDirectory) {
-            for entry in shownEntries(of: directory) {
-                guard let values = directory.values(of: entry)?.place,
-                    !directory.place.contains(values.lowerBound)
-                else { continue }
-                keep(values)
+        /// Calls `body` with each range of pictures' data.
+        private func forEachPart(of directory: TIFFDirectory, _ body: (Range<Int>) -> Void) {
+            func note(_ offsets: TIFFField?, _ length: (Int) -> Int) {
+                guard let offsets else { return }
+                for index in 0..<offsets.count {
+                    guard let offset = offsets[index] else { return }
+                    guard offset < source.count else { continue }
+                    body(offset..<offset + min(length(index), source.count - offset))
+                }
             }
             for (offsets, lengths) in TIFFDirectory.dataTags {
                 let lengths = directory.field(lengths)
-                keep(directory.field(offsets)) { index in
+                note(directory.field(offsets)) { index in
                     // Without lengths, only decoders know them.
                     lengths.map { $0[index] ?? 0 } ?? .max
                 }
             }
-            // Of JPEG before technical note 2: 64 values, or 16 counts and at most 256 values.
-            keep(directory.field(.jpegQuantisation)) { _ in 64 }
-            keep(directory.field(.jpegDCTables)) { _ in 272 }
-            keep(directory.field(.jpegACTables)) { _ in 272 }
-        }
-
-        private mutating func keep(_ offsets: TIFFField?, _ length: (Int) -> Int) {
-            guard let offsets else { return }
-            for index in 0..<offsets.count {
-                guard let offset = offsets[index] else { return }
-                guard offset < source.count else { continue }
-                keep(offset..<offset + min(length(index), source.count - offset))
-            }
+            // Tables of old JPEG (TIFF 6.0, section 22): 64 values, or 16 counts and 256 values.
+            note(directory.field(.jpegQuantisation)) { _ in 64 }
+            note(directory.field(.jpegDCTables)) { _ in 272 }
+            note(directory.field(.jpegACTables)) { _ in 272 }
         }
 
         private func shownEntries(of directory: TIFFDirectory) -> [Range<Int>] {

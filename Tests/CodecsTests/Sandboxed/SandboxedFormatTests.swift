@@ -46,7 +46,7 @@ struct SandboxedFormatTests {
     }()
 
     /// The samples of formats with an installed library.
-    private static func loaded(_ verdicts: String...) -> [Sample] {
+    static func loaded(_ verdicts: String...) -> [Sample] {
         samples.filter {
             verdicts.contains($0.verdict) && $0.format.sandboxedLibrary?.missing == nil
                 && $0.format.sandboxedCodec != nil
@@ -66,7 +66,7 @@ struct SandboxedFormatTests {
     }
 
     /// Decodes as a worker does, to a PNG.
-    private func decoded(
+    static func decoded(
         _ bytes: [UInt8], _ format: ImageFormat
     ) throws -> (header: ImageHeader, png: [UInt8], warning: ImageWarning?) {
         let codec = try #require(format.sandboxedCodec)
@@ -90,7 +90,7 @@ struct SandboxedFormatTests {
 
     @Test(arguments: loaded("ok"))
     func decodesTheRightPixels(sample: Sample) throws {
-        let result = try decoded(try sample.bytes, sample.format)
+        let result = try SandboxedFormatTests.decoded(try sample.bytes, sample.format)
         let (made, wanted) = (
             try ShownPixels(png: result.png),
             try ShownPixels(png: SandboxedFormatTests.bytes(sample.pixels + ".png"))
@@ -123,7 +123,7 @@ struct SandboxedFormatTests {
     @Test(arguments: loaded("corrupt"))
     func refusesDamage(sample: Sample) throws {
         let error = #expect(throws: CodecError.self) {
-            _ = try decoded(try sample.bytes, sample.format)
+            _ = try SandboxedFormatTests.decoded(try sample.bytes, sample.format)
         }
         guard case .corrupt? = error else {
             Issue.record("\(String(describing: error))")
@@ -136,10 +136,10 @@ struct SandboxedFormatTests {
     @Test(arguments: loaded("ok").filter { !$0.file.hasPrefix("private.") })
     func refusesEveryCut(sample: Sample) throws {
         let bytes = try sample.bytes
-        let whole = try decoded(bytes, sample.format)
+        let whole = try SandboxedFormatTests.decoded(bytes, sample.format)
         for share in 1..<16 {
             let cut = Array(bytes.prefix(bytes.count * share / 16))
-            let result = Result { try decoded(cut, sample.format) }
+            let result = Result { try SandboxedFormatTests.decoded(cut, sample.format) }
             if case .success(let made) = result {
                 // Bytes behind the picture may be missing.
                 #expect(made.png == whole.png, "\(share)")
@@ -150,7 +150,8 @@ struct SandboxedFormatTests {
 
     @Test func warnsOfFurtherPages() throws {
         guard SandboxedFormatTests.formats.contains(.tiff) else { return }
-        let result = try decoded(try SandboxedFormatTests.bytes("pages.tif"), .tiff)
+        let result = try SandboxedFormatTests.decoded(
+            try SandboxedFormatTests.bytes("pages.tif"), .tiff)
         #expect(result.warning?.text == "only the first page is decoded")
     }
 
@@ -174,7 +175,8 @@ struct SandboxedFormatTests {
 
     @Test func countsFrames() throws {
         guard SandboxedFormatTests.formats.contains(.jpegXL) else { return }
-        let result = try decoded(try SandboxedFormatTests.bytes("animation.jxl"), .jpegXL)
+        let result = try SandboxedFormatTests.decoded(
+            try SandboxedFormatTests.bytes("animation.jxl"), .jpegXL)
         #expect(result.header.isAnimated && result.header.frames == 3)
     }
 

@@ -122,23 +122,28 @@ struct InterruptionTests {
         }
     }
 
+    /// Interrupts a run twice, and expects that the second one ends it.
+    private func interruptTwice(_ running: RunningCommand) async throws {
+        let before = ContinuousClock.now
+        running.signal(SIGINT)
+        try await running.waitUntilTaken(SIGINT)
+        // Sooner it counts as the same.
+        try await eventually("0.2 s have passed") {
+            ContinuousClock.now - before > .milliseconds(200)
+        }
+        running.signal(SIGINT)
+        let result = await running.wait()
+        #expect(result.signal == SIGINT, "\(result)")
+        #expect(ContinuousClock.now - before < .seconds(3))
+    }
+
     @Test func aSecondInterruptEndsAtOnce() async throws {
         try await withOrigin { origin in
             try await withWorkspace(without: [.retries, .probes, .stalls]) { workspace in
                 let gate = Gate()
                 let lines = serve(origin, gate)
                 let running = try await startMidway(workspace, origin, lines)
-                let before = ContinuousClock.now
-                running.signal(SIGINT)
-                try await running.waitUntilTaken(SIGINT)
-                // Sooner it counts as the same.
-                try await eventually("0.2 s have passed") {
-                    ContinuousClock.now - before > .milliseconds(200)
-                }
-                running.signal(SIGINT)
-                let result = await running.wait()
-                #expect(result.signal == SIGINT, "\(result)")
-                #expect(ContinuousClock.now - before < .seconds(3))
+                try await interruptTwice(running)
                 gate.open()
                 let second = try await workspace.prefetch(lines)
                 #expect(second.summary["fresh"] + second.summary["downloaded"] == 12)
@@ -211,16 +216,7 @@ struct InterruptionTests {
                     lines, ["-j", "4", "--order", "lifo"]
                 ).start()
                 try await origin.wait(for: "four held") { $0.inFlight == 4 }
-                let before = ContinuousClock.now
-                running.signal(SIGINT)
-                try await running.waitUntilTaken(SIGINT)
-                try await eventually("0.2 s have passed") {
-                    ContinuousClock.now - before > .milliseconds(200)
-                }
-                running.signal(SIGINT)
-                let result = await running.wait()
-                #expect(result.signal == SIGINT, "\(result)")
-                #expect(ContinuousClock.now - before < .seconds(3))
+                try await interruptTwice(running)
                 gate.open()
             }
         }
